@@ -144,7 +144,10 @@ static char *await_init(const struct scnoded *d, int fd)
 		n = read(fd, &told, sizeof(told));
 	while (n < 0 && errno == EINTR);
 	if (n != sizeof(told))
-		return daemon_text("host %s: process 1 of the job's namespace has ended", d->name);
+		return daemon_text(
+			"host %s: process 1 of the job's namespaces has ended; look after "
+			"memory of that host",
+			d->name);
 	return told.step < 0 ? NULL : lack_namespace(d, init_step_name(told.step), told.error);
 }
 

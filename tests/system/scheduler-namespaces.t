@@ -25,10 +25,11 @@ open(f"{tmp}/mine", "w").close()
 open("/dev/shm/mine", "w").close()
 names = {pid: open(f"/proc/{pid}/comm").read().strip() for pid in os.listdir("/proc") if pid.isdigit()}
 mounts = [line.split() for line in open("/proc/self/mounts")]
-print(json.dumps({"pid": os.getpid(), "ns": os.readlink("/proc/self/ns/pid"), "names": names, "shm": os.listdir("/dev/shm"),
+print(json.dumps({"ns": os.readlink("/proc/self/ns/pid"), "names": names, "shm": os.listdir("/dev/shm"),
                   "tmp": [oct(os.stat(tmp).st_mode), os.stat(tmp).st_uid == os.getuid()],
                   "types": [m[2] for m in mounts if m[1] in (tmp, "/dev/shm")][-2:],
-                  "others": [m[1] for m in mounts if "/jobs/" in m[1] and os.path.dirname(m[1]) != os.path.dirname(tmp)]}))
+                  "others": [m[1] for m in mounts if "/jobs/" in m[1]
+                             and os.path.dirname(m[1]) != os.path.dirname(tmp)]}))
 """
 ORPHAN = f"""
 import os, time
@@ -71,9 +72,9 @@ tap = Tap()
 
 
 def inner(pid):
-    """Number of a process in its own namespace, and the number of its namespace."""
+    """Number of a process in its own namespace."""
     with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as f:
-        return int(re.search(r"^NSpid:.*?(\d+)$", f.read(), re.M)[1]), os.readlink(f"/proc/{pid}/ns/pid")
+        return int(re.search(r"^NSpid:.*?(\d+)$", f.read(), re.M)[1])
 
 
 def seen_inside(lab):
@@ -107,7 +108,8 @@ def endings(lab):
     done = lab.scrun("-nodes=1x1,checkpoint", "python3", "-c", ORPHAN)
     tap.equal((done.returncode, done.stdout), (0, "dead 0\n"), f"{ORPHANS} orphans: all are reaped")
     tap.equal(lab.settled(), [], "a process in a session of its own ends with the job")
-    job = lab.start("-nodes=2x1,checkpoint", "sh", "-c", "trap 'echo got; exit 0' USR1; echo here; while :; do sleep 0.1; done")
+    job = lab.start("-nodes=2x1,checkpoint", "sh", "-c",
+                    "trap 'echo got; exit 0' USR1; echo here; while :; do sleep 0.1; done")
     job.stdout.readline(), job.stdout.readline()
     job.send_signal(signal.SIGUSR1)
     out, _ = job.communicate(timeout=LIMIT)
@@ -125,11 +127,10 @@ def endings(lab):
 
 
 def numbers(lab):
-    """Who looks from outside: pmstat, a debugger."""
+    """The numbers that pmstat and a debugger show."""
     env = over_pm("devices=self+shmem+ethernet")
     job = lab.start("-nodes=2x2,checkpoint", f"{BUILD}/mpi/rally", "1000", env=env)
-    ranks = wait_until(lambda: [pid for pid in lab.find("rally", "h0") if inner(pid)[1] != os.readlink("/proc/self/ns/pid")]
-                       if len(lab.find("rally")) == 4 else None, LIMIT)
+    ranks = wait_until(lambda: lab.find("rally", "h0") if len(lab.find("rally")) == 4 else None, LIMIT)
 
     def shown(*words):
         done = lab.run(PMSTAT, "--json", *words)
@@ -137,10 +138,10 @@ def numbers(lab):
     wait_until(lambda: len(shown()) == 2, LIMIT)
     tap.equal(shown(), sorted(ranks), "pmstat shows the ranks of its host, by the host's numbers")
     tap.equal(shown("--pid", str(ranks[0])), [ranks[0]], "pmstat --pid knows one")
-    tap.ok(all(inner(pid)[0] != pid for pid in ranks), "which are others than the ranks know", ranks)
-    done = lab.run(f"{BUILD}/bin/pmstat", "--pid", str(inner(ranks[0])[0]))
+    tap.ok(all(inner(pid) != pid for pid in ranks), "which are others than the ranks know", ranks)
+    done = lab.run(f"{BUILD}/bin/pmstat", "--pid", str(inner(ranks[0])))
     tap.ok(done.returncode, "pmstat does not take a number of the namespace", told(done))
-    os.kill(wait_until(lambda: [p for p in lab.find("rally", "h0")], 1) and job.pid, signal.SIGUSR1)
+    job.send_signal(signal.SIGUSR1)
     out, err = job.communicate(timeout=LIMIT)
     tap.ok(job.returncode == 0 and "OK rally" in out, "... and the job ends well", out + err)
     tap.equal(lab.settled(), [], "nothing is left")
@@ -197,8 +198,9 @@ def strangers(lab):
     done = lab.run("python3", "-c", ASK, number, user=USER, host=host)
     tap.equal(done.stdout, "end\n", "a process outside that calls itself the job's scstepd is shown out")
     sleeper = lab.find("sleep", host)[0]
-    done = subprocess.run(["nsenter", "-t", str(sleeper), "-n", "-m", "-p", "-S", str(os.stat(f"/proc/{sleeper}").st_uid),
-                           "python3", "-c", ASK, number], capture_output=True, text=True, check=False, timeout=LIMIT)
+    done = subprocess.run(["nsenter", "-t", str(sleeper), "-n", "-m", "-p", "-S",
+                           str(os.stat(f"/proc/{sleeper}").st_uid), "python3", "-c", ASK, number],
+                          capture_output=True, text=True, check=False, timeout=LIMIT)
     tap.equal(done.stdout, "end\n", "a process inside, too")
     tap.equal(job.poll(), None, "the job goes on")
     job.send_signal(signal.SIGTERM)
@@ -230,8 +232,8 @@ def refused(lab):
     kill(lab.daemons("scnoded", "h1")[0])
     lab.restart("scnoded", "h1")
     done = lab.scrun("-nodes=2x1,checkpoint", "true")
-    tap.ok(done.returncode == 125 and "host h1: a job with -checkpoint needs namespaces of its own, which fails: Operation "
-           "not permitted; run scnoded there as root with CAP_SYS_ADMIN" in done.stderr,
+    tap.ok(done.returncode == 125 and "host h1: a job with -checkpoint needs namespaces of its own, which fails: "
+           "Operation not permitted; run scnoded there as root with CAP_SYS_ADMIN" in done.stderr,
            "a scnoded that may not make namespaces: refused, with host and remedy", told(done))
     done = lab.scrun("-nodes=2x1", "true")
     tap.equal(done.returncode, 0, "other jobs run there")
@@ -251,7 +253,8 @@ def main():
     with schedlab.Lab(f"sn{os.getpid()}", 2, "--ethernet") as lab:
         for part in (seen_inside, endings, numbers, mpi, restart, strangers, refused):
             part(lab)
-        mounts = [line for host in lab.hosts for line in lab.run("cat", "/proc/self/mounts", host=host).stdout.splitlines()
+        mounts = [line for host in lab.hosts
+                  for line in lab.run("cat", "/proc/self/mounts", host=host).stdout.splitlines()
                   if line.startswith("openscore-job")]
         tap.equal(mounts, [], "no mount is left on the hosts")
     tap.equal(schedlab.left_of(lab.name), [], "the lab is gone")

@@ -17,9 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "pmcore/util/pidns.h"
 #include "pmcore/util/stats.h"
-#include "tests/harness/nschild.h"
 #include "tests/harness/tap.h"
 
 /* The pages that a visit finds of one process. */
@@ -558,47 +556,5 @@ TAP_TEST(stats_create__no_file_allowed)
 	must(is_int(rc, 0));
 	is_int(stats_page(stats)->node, 3);
 	is_int(find_pid((uint32_t)getpid()).n, 0);
-	stats_destroy(stats);
-}
-
-/* A context of a process that has namespaces of its own, and finds the host's files at PM_STATS. */
-static void open_inside(void *arg)
-{
-	struct stats *stats;
-
-	(void)arg;
-	setenv(STATS_VARIABLE, "/dev/shm", 1);
-	if (stats_create(7, &stats))
-		_exit(1);
-}
-
-TAP_TEST(stats_visit__writer_in_a_pid_namespace)
-{
-	struct stats_page page;
-	struct nschild child;
-	struct stats *stats;
-	struct find find;
-	char path[96];
-	uint64_t ns;
-
-	if (!nschild_begin(&child, open_inside, NULL))
-		return;
-	ns = pidns_of(child.pid);
-	find = find_pid((uint32_t)child.pid);
-	is_int(find.n, 1);
-	is_int(find.page.node, 7);
-	is_int(find_pid(1).n, 0);
-	is_int(stats_visit((uint32_t)child.pid, on_page, &find), 1);
-	is_int(stats_read(geteuid(), ns, 1, 0, &page), 0);
-	is_int(page.node, 7);
-	is_int(stats_read(geteuid(), 0, 1, 0, &page), -ENOENT);
-	is_int(stats_read(geteuid(), ns + 1, 1, 0, &page), -ENOENT);
-	nschild_end(&child);
-	is_int(stats_read(geteuid(), ns, 1, 0, &page), -ESTALE);
-	/* The next context of the user sweeps it. */
-	is_int(stats_create(8, &stats), 0);
-	snprintf(path, sizeof(path), "/dev/shm/openscore-stat.%u.1.0@%llu", (unsigned int)geteuid(),
-		 (unsigned long long)ns);
-	ok(access(path, F_OK) < 0);
 	stats_destroy(stats);
 }

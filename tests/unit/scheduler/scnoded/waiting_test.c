@@ -4,10 +4,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
+#include "pmcore/util/pidns.h"
 #include "pmcore/util/stats.h"
 #include "scheduler/scnoded/waiting.h"
+#include "tests/harness/nschild.h"
 #include "tests/harness/tap.h"
 
 static struct stats *open_context(uint32_t node)
@@ -158,5 +161,55 @@ TAP_TEST(waiting_look__more_processes_than_names)
 	turn(stats, 1, 0);
 	ok(waiting_look(w, &job)); /* the first one was looked at all the same */
 	stats_destroy(stats);
+	waiting_close(w);
+}
+
+static void open_inside(void *arg)
+{
+	struct stats *stats;
+
+	(void)arg;
+	setenv(STATS_VARIABLE, "/dev/shm", 1);
+	if (stats_create(1, &stats))
+		_exit(1);
+}
+
+/* The page of process 1 of namespace @ns; NULL: it can't be had. */
+static struct stats_page *page_inside(uint64_t ns)
+{
+	struct stats_page *page;
+	char path[96];
+	int fd;
+
+	snprintf(path, sizeof(path), "/dev/shm/openscore-stat.%u.1.0@%llu", (unsigned int)geteuid(),
+		 (unsigned long long)ns);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	page = mmap(NULL, sizeof(*page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	close(fd);
+	return page == MAP_FAILED ? NULL : page;
+}
+
+TAP_TEST(waiting_look__in_a_pid_namespace)
+{
+	struct stats_page *page;
+	struct waiting *w = waiting_open();
+	struct waiting_job job;
+	struct nschild child;
+
+	must(w);
+	if (!nschild_begin(&child, open_inside, NULL))
+		return;
+	job = here(&child.pid, 1);
+	job.ns = pidns_of(child.pid);
+	page = page_inside(job.ns);
+	must(page);
+	ok(!waiting_look(w, &job));
+	page->looks++;
+	ok(waiting_look(w, &job));
+	job.ns = 0;
+	page->looks++;
+	ok(!waiting_look(w, &job));
+	munmap(page, sizeof(*page));
+	nschild_end(&child);
 	waiting_close(w);
 }
