@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* A scnoded that is killed between the fork and the group: what it forked is not left behind. */
+/*
+ * A scnoded that is killed between the fork and the group: what it forked is not left behind. One
+ * that may not make namespaces.
+ */
 #include "scheduler/scnoded/fork.h"
 
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -66,4 +70,47 @@ TAP_TEST(fork_step__its_scnoded_is_killed_before_the_child_has_its_group)
 		kill(child, SIGKILL);
 	ok(end.revents & POLLHUP);
 	close(pipe_fds[0]);
+}
+
+#define NOBODY 65534u
+
+/* What is said to a job with -checkpoint by a daemon of an ordinary user. */
+static _Noreturn void be_refused(int fd)
+{
+	static struct job job = {.wants_checkpoint = true};
+	static struct order order = {.job = &job};
+	static struct scnoded daemon = {.name = "here", .options.scstepd = "/bin/true"};
+	static struct step step = {.daemon = &daemon, .order = &order};
+	int control;
+	char *text;
+
+	if (!geteuid() && setresuid(NOBODY, NOBODY, NOBODY))
+		_exit(1);
+	order.uid = geteuid();
+	order.gid = getegid();
+	text = fork_step(&step, &control);
+	if (!text || step.pid || write(fd, text, strlen(text)) < 0)
+		_exit(1);
+	_exit(0);
+}
+
+TAP_TEST(fork_step__namespaces_without_root)
+{
+	char text[300] = "";
+	int pipe_fds[2], status = 1;
+	pid_t daemon;
+
+	must(!pipe(pipe_fds));
+	daemon = fork();
+	must(daemon >= 0);
+	if (!daemon)
+		be_refused(pipe_fds[1]);
+	is_int(waitpid(daemon, &status, 0), daemon);
+	is_int(status, 0);
+	ok(read(pipe_fds[0], text, sizeof(text) - 1) > 0);
+	is_str(text, "host here: a job with -checkpoint needs namespaces of its own, which fails: "
+		     "Operation not permitted; run scnoded there as root with CAP_SYS_ADMIN and "
+		     "nothing around it that forbids to mount, or leave out -checkpoint");
+	close(pipe_fds[0]);
+	close(pipe_fds[1]);
 }
