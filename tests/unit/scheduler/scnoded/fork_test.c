@@ -74,7 +74,7 @@ TAP_TEST(fork_step__its_scnoded_is_killed_before_the_child_has_its_group)
 
 #define NOBODY 65534u
 
-/* What is said to a job with -checkpoint by a daemon of an ordinary user. */
+/* A daemon of an ordinary user answers a job with -checkpoint. */
 static _Noreturn void be_refused(int fd)
 {
 	static struct job job = {.wants_checkpoint = true};
