@@ -59,9 +59,18 @@ def _hold_standard():
     sys.stderr = sys.stderr or open(2, "w", encoding="utf-8", closefd=False)
 
 
+def _is_of_output(problem):
+    return problem.filename is None and problem.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+def _drop_output():
+    """What is not written yet goes nowhere: Python would try again while closing, complain and exit with 120."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def _explain(problem):
     """A sentence for an OSError that nobody has expected."""
-    if problem.filename is None and problem.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+    if _is_of_output(problem):
         return f"standard output: {problem.strerror}; make room, or name another place for it"
     return f"{problem.filename}: {problem.strerror}" if problem.filename else problem.strerror
 
@@ -84,10 +93,11 @@ def run(name, work, error, unread):
         print(harmless(str(failure), kept="\n\t"), file=sys.stderr)
         return failure.code
     except BrokenPipeError:
-        # The reader (head, less) has enough. Python would complain again while closing.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()  # the reader (head, less) has enough
         return unread
     except OSError as problem:
+        if _is_of_output(problem):
+            _drop_output()
         print(f"{name}: {_explain(problem)}", file=sys.stderr)
         return error
     except KeyboardInterrupt:

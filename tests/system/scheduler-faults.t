@@ -244,13 +244,14 @@ def outputs(cluster, disk):
             os.unlink(f"{disk}/{name}")
     fill(disk)
     ctl = f"{ROOT}/scheduler/ctl"
+    buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
     for words, error in (((schedlocal.SCRUN, "-nodes=1x1", "echo", "hello"), "standard output: cannot be written: "),
                          ((schedlocal.SCRUN, "--help"), "standard output: cannot be written: "),
                          ((PYTHON, f"{ctl}/scqueue", "--json"), "scqueue: standard output: "),
                          ((PYTHON, f"{ctl}/scinfo"), "scinfo: standard output: ")):
         with open(f"{disk}/said", "wb") as said:
             done = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=said, stderr=subprocess.PIPE, text=True,
-                                  check=False, timeout=20, env={**os.environ, **cluster.environment()})
+                                  check=False, timeout=20, env={**buffered, **cluster.environment()})
         name = f"{os.path.basename(words[0] if words[0] != PYTHON else words[1])} {words[-1]} to a full disk"
         if "python3-rich" in done.stderr:
             TAP.skip(name, done.stderr.strip())
