@@ -4,6 +4,7 @@ interrupted, with which exit code they end. Knows nothing of what they do."""
 
 import argparse
 import errno
+import io
 import os
 import pathlib
 import re
@@ -64,8 +65,12 @@ def _is_of_output(problem):
 
 
 def _drop_output():
-    """What is not written yet goes nowhere: Python would try again while closing, complain and exit with 120."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    """Bytes that are not written yet go nowhere: Python would try again while closing, complain and exit with 120."""
+    try:
+        number = sys.stdout.fileno()
+    except io.UnsupportedOperation:     # no file is behind it
+        return
+    os.dup2(os.open(os.devnull, os.O_WRONLY), number)
 
 
 def _explain(problem):
