@@ -215,12 +215,17 @@ void mtl_pm_order_take_addresses(void)
 	orders.has_addresses = true;
 }
 
+static uint32_t count(void)
+{
+	uint32_t n_known = __atomic_load_n(&orders.page->n_known, __ATOMIC_RELAXED);
+
+	return n_known < orders.n_nodes ? n_known : orders.n_nodes;
+}
+
 /* The first one of that node or of a higher one; NULL: there is none. */
 static const struct suspend_address *find_from(pmNode node)
 {
-	uint32_t n_known = __atomic_load_n(&orders.page->n_known, __ATOMIC_RELAXED);
-	uint32_t n = n_known < orders.n_nodes ? n_known : orders.n_nodes;
-	uint32_t low = 0, high = n;
+	uint32_t n = count(), low = 0, high = n;
 
 	while (low < high) {
 		uint32_t middle = low + (high - low) / 2;
@@ -255,6 +260,19 @@ static const struct suspend_address *find(pmNode node)
 bool mtl_pm_order_knows(pmNode node)
 {
 	return orders.page && orders.has_addresses && find(node);
+}
+
+uint32_t mtl_pm_order_nodes(uint32_t *ret_own)
+{
+	const struct suspend_address *own = find_from(orders.slot->node);
+
+	*ret_own = own ? (uint32_t)(own - orders.address) : 0;
+	return count();
+}
+
+pmNode mtl_pm_order_node(uint32_t place)
+{
+	return orders.address[place].node;
 }
 
 void *mtl_pm_order_address(pmNode node, size_t *ret_length)

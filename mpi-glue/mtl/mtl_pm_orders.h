@@ -63,6 +63,9 @@ void mtl_pm_order_take_addresses(void);
 bool mtl_pm_order_has_changed_address(pmNode node);
 /* Whether the page has an address of that node. In SUSPEND_MEET all ranks that live have one. */
 bool mtl_pm_order_knows(pmNode node);
+/* Nodes that have one, by ascending number; *ret_own is our place among them. */
+uint32_t mtl_pm_order_nodes(uint32_t *ret_own);
+pmNode mtl_pm_order_node(uint32_t place);
 /* The address of a node in the page, to be freed. NULL: it is not there. */
 void *mtl_pm_order_address(pmNode node, size_t *ret_length);
 

@@ -98,6 +98,24 @@ static bool revive(uint32_t order)
 	return true;
 }
 
+/*
+ * Ranks that were not talked with yet are looked for at first contact. Whether there is a way to
+ * any is asked of some: those at the distances 1, 2, 4, ..., as collectives use them.
+ */
+static bool reaches_others(void)
+{
+	uint32_t own, n = mtl_pm_order_nodes(&own);
+	bool has_others = false;
+	size_t mtu;
+
+	for (uint32_t distance = 1; distance < n; distance *= 2) {
+		if (!pmGetMtu(mtl_pm.ctx, mtl_pm_order_node((own + distance) % n), &mtu))
+			return true;
+		has_others = true;
+	}
+	return !has_others;
+}
+
 /* Other devices may take datagrams of other sizes, or none to that node. */
 static bool meet(uint32_t order)
 {
@@ -115,6 +133,9 @@ static bool meet(uint32_t order)
 			order, "rank %u%s cannot be reached: %s", job_node_rank(peer->node),
 			job_node_job(peer->node) > 1 ? " of a spawned world" : "", pmLastError());
 	}
+	if (!reaches_others())
+		return mtl_pm_order_failed(order, "no other rank can be reached: %s",
+					   pmLastError());
 	suspension.is_unmet = false;
 	return true;
 }

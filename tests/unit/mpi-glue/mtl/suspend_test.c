@@ -327,6 +327,30 @@ TAP_TEST(meet__a_rank_that_has_no_address_is_not_looked_for)
 	finish();
 }
 
+/* Devices that lead nowhere are found though nobody was talked with. */
+TAP_TEST(meet__others_that_were_not_talked_with)
+{
+	struct suspend_address *a;
+
+	begin();
+	mtl_pm_peer_of_node(NODE)->is_dead = true;
+	for (uint32_t i = 0; i < 2; i++) {
+		a = suspend_page_address(page, i);
+		*a = (struct suspend_address){.node = i, .length = 4, .bytes = "new"};
+	}
+	page->n_known = 2;
+	first_meeting = 0;
+	fake.at_step = give_when_done;
+	fake.at_mtu = reach_at_second_try;
+	fake.mtu_error = EHOSTUNREACH;
+	CARRY_OUT(SUSPEND_AWAY, SUSPEND_REVIVE, SUSPEND_MEET, SUSPEND_AWAY, SUSPEND_REVIVE,
+		  SUSPEND_MEET, SUSPEND_RUN);
+	is_str(fake.steps, "qsRqsRr");
+	is_int(slot()->failed, first_meeting);
+	is_str(slot()->why, "no other rank can be reached: fake");
+	finish();
+}
+
 TAP_TEST(suspend__it_does_not_go_on_before_all_were_found)
 {
 	int polls;
