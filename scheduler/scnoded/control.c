@@ -63,13 +63,13 @@ static char *adopt_one(struct step *step, const struct pidns_table *table, json_
 
 static char *adopt_all(struct step *step, const json_t *told, json_t *pairs)
 {
-	struct pidns_table table;
+	struct pidns_table table = {0};
 	size_t n = json_array_size(told);
 	char *text = NULL;
 
 	if (n > PIDS_MAX)
 		return daemon_text("%zu ranks at once; %d is the most", n, PIDS_MAX);
-	if (nspid_list(step, &table))
+	if (n && nspid_list(step, &table))
 		return daemon_text("host %s: no memory", step->daemon->name);
 	for (size_t i = 0; !text && i < n; i++)
 		text = adopt_one(step, &table, json_integer_value(json_array_get(told, i)), pairs);
@@ -156,16 +156,14 @@ static void tell_ended(struct step *step, const json_t *head)
 	free(text);
 }
 
-/*
- * Its words are a user's: they are passed on as text of limited length, and as often as was asked.
- */
+/* Its words are a user's: they are passed on as text of limited length, and once for a request. */
 static void tell_migrated(struct step *step, const json_t *head)
 {
 	char *text;
 
-	if (!step->n_changes)
+	if (!step->change || head_number(head, "serial") != step->change)
 		return;
-	step->n_changes--;
+	step->change = 0;
 	text = words_of(head);
 	uplink_tell_migrated(step->daemon, step->id, head_number(head, "serial"),
 			     json_is_true(json_object_get(head, "is_changed")), text,

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +19,8 @@
 #include "scheduler/scnoded/init.h"
 #include "scheduler/scnoded/record.h"
 #include "scheduler/scnoded/spawn.h"
+
+#define INIT_MS 2000 /* its mounts are made by then */
 
 /* As execve() wants it: not constant. */
 static char name[] = "scstepd";
@@ -59,17 +62,26 @@ static char *lack(const struct scnoded *d, const char *what, int error)
 					"look after memory and control groups of that host"));
 }
 
-/* The sentence for namespaces that can't be had. */
-static char *lack_namespace(const struct scnoded *d, const char *what, int error)
+static const char *namespace_remedy(int error, bool is_mount)
 {
-	return daemon_text(
-		"host %s: a job with -checkpoint needs %s, which fails: %s; %s, or leave out "
-		"-checkpoint",
-		d->name, what, strerror(error),
-		error == ENOSPC
-			? "raise user.max_pid_namespaces and user.max_mnt_namespaces there (sysctl)"
-			: "run scnoded there as root with CAP_SYS_ADMIN and nothing around it that "
-			  "forbids to mount");
+	if (error == EPERM || error == EACCES)
+		return "run scnoded there as root with CAP_SYS_ADMIN and nothing around it that "
+		       "forbids to mount";
+	if (error == ENOSPC && is_mount)
+		return "raise fs.mount-max there (sysctl)";
+	if (error == ENOSPC)
+		return "raise user.max_pid_namespaces and user.max_mnt_namespaces there (sysctl)";
+	if (error == ENOENT && is_mount)
+		return "mount a tmpfs at /dev/shm there";
+	return files_remedy(error, "look after memory and limits of that host");
+}
+
+/* The sentence for namespaces that can't be had. */
+static char *lack_namespace(const struct scnoded *d, const char *what, int error, bool is_mount)
+{
+	return daemon_text("host %s: a job with -checkpoint needs %s, which fails: %s; %s, or "
+			   "leave out -checkpoint",
+			   d->name, what, strerror(error), namespace_remedy(error, is_mount));
 }
 
 /* Why the host's scnoded can't give a job namespaces at all, NULL: it may try. */
@@ -78,7 +90,7 @@ static char *refuse_namespaces(const struct scnoded *d)
 	char run[PATH_MAX];
 
 	if (geteuid())
-		return lack_namespace(d, "namespaces of its own", EPERM);
+		return lack_namespace(d, "namespaces of its own", EPERM, false);
 	if (d->form == CGROUP_NONE)
 		return daemon_text("host %s: a job with -checkpoint needs control groups, which "
 				   "its scnoded has not; see its log, or leave out -checkpoint",
@@ -133,13 +145,22 @@ static void plan_init(const struct step *step, struct spawn *spawn, struct init_
 
 /*
  * Once it was let go: whether it has its namespaces. Mounts in memory are all that it makes, so
- * that is soon.
+ * that is soon; but it runs on the processors of jobs, and our loop waits for it.
  */
 static char *await_init(const struct scnoded *d, int fd)
 {
 	struct init_told told = {.error = EIO};
+	struct pollfd file = {.fd = fd, .events = POLLIN};
 	ssize_t n;
 
+	do
+		n = poll(&file, 1, INIT_MS);
+	while (n < 0 && errno == EINTR);
+	if (!n)
+		return daemon_text(
+			"host %s: process 1 of the job's namespaces has not mounted within %d s; "
+			"look after the load of that host",
+			d->name, INIT_MS / 1000);
 	do
 		n = read(fd, &told, sizeof(told));
 	while (n < 0 && errno == EINTR);
@@ -148,7 +169,8 @@ static char *await_init(const struct scnoded *d, int fd)
 			"host %s: process 1 of the job's namespaces has ended; look after "
 			"memory of that host",
 			d->name);
-	return told.step < 0 ? NULL : lack_namespace(d, init_step_name(told.step), told.error);
+	return told.step < 0 ? NULL
+			     : lack_namespace(d, init_step_name(told.step), told.error, true);
 }
 
 static char *let_go(const struct step *step, pid_t pid, int go)
@@ -199,7 +221,7 @@ static char *spawn_init(struct step *step, const struct spawn *spawn, struct ini
 		run_child(spawn, &mask, init, control[1], go);
 	close(told[1]);
 	if (pid < 0) {
-		text = lack_namespace(d, "namespaces of its own", -pid);
+		text = lack_namespace(d, "namespaces of its own", -pid, false);
 	} else {
 		step->pid = pid;
 		text = let_go(step, pid, go[1]);

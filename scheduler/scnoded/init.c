@@ -6,6 +6,7 @@
 #include "scheduler/scnoded/init.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/sched.h>
 #include <sched.h>
 #include <signal.h>
@@ -22,6 +23,8 @@
 #define SHM "/dev/shm"
 #define FILES "openscore-job" /* name of the file systems in the list of mounts */
 #define EXIT_LOST 1
+#define SHARE "size=5%"
+#define MOUNTS_MAX 256 /* on one directory: a user may have mounted more on top, by FUSE */
 
 enum init_step { ALONE, HOST_SHM, OWN_SHM, OWN_TMP, OWN_PROC, START };
 
@@ -40,14 +43,15 @@ static char first[] = "2";
 
 void init_plan(struct init_plan *ret, uid_t uid, gid_t gid, uint64_t bytes)
 {
-	char size[64] = "";
+	/* As a share of the host's memory where that of the job has no limit. */
+	char size[64] = SHARE;
 
 	/* Pages and inodes are in the memory group of the process that has made them. */
 	if (bytes)
-		snprintf(size, sizeof(size), ",size=%llu", (unsigned long long)bytes);
-	snprintf(ret->tmp_options, sizeof(ret->tmp_options),
-		 "mode=0700,uid=%u,gid=%u,nr_inodes=0%s", uid, gid, size);
-	snprintf(ret->shm_options, sizeof(ret->shm_options), "mode=1777,nr_inodes=0%s", size);
+		snprintf(size, sizeof(size), "nr_inodes=0,size=%llu", (unsigned long long)bytes);
+	snprintf(ret->tmp_options, sizeof(ret->tmp_options), "mode=0700,uid=%u,gid=%u,%s", uid, gid,
+		 size);
+	snprintf(ret->shm_options, sizeof(ret->shm_options), "mode=1777,%s", size);
 }
 
 const char *init_step_name(int step)
@@ -105,11 +109,22 @@ static void mount_all(const struct init_plan *plan)
 	must(plan, mount("none", "/", NULL, MS_REC | MS_SLAVE, NULL), ALONE);
 	/* On a host that shares no mounts they would stay in memory until we end. */
 	for (char **at = plan->hidden; at && *at; at++)
-		umount2(*at, MNT_DETACH | UMOUNT_NOFOLLOW);
+		for (int n = 0; n < MOUNTS_MAX; n++)
+			if (umount2(*at, MNT_DETACH | UMOUNT_NOFOLLOW))
+				break;
 	must(plan, mount(SHM, plan->shm, NULL, MS_BIND, NULL), HOST_SHM);
 	must(plan, mount(FILES, SHM, "tmpfs", data, plan->shm_options), OWN_SHM);
 	must(plan, mount(FILES, plan->tmp, "tmpfs", data, plan->tmp_options), OWN_TMP);
 	must(plan, mount("proc", "/proc", "proc", data | MS_NOEXEC, NULL), OWN_PROC);
+}
+
+static void drop_descriptors(void)
+{
+	int null = open("/dev/null", O_RDWR);
+
+	for (int fd = STDIN_FILENO; null >= 0 && fd <= STDOUT_FILENO; fd++)
+		dup2(null, fd);
+	close_range(STDERR_FILENO + 1, ~0u, 0);
 }
 
 void init_become(const struct init_plan *plan)
@@ -121,12 +136,15 @@ void init_become(const struct init_plan *plan)
 	mount_all(plan);
 	pid = bare_fork(0);
 	must(plan, pid, START);
-	if (!pid)
+	if (!pid) {
+		/* its session and its group have no process of root's in them */
+		setsid();
 		return;
+	}
 	tell(plan, -1);
-	execve("/proc/self/exe", argv, env);
 	/* The descriptors of the daemon must not outlive it in us. */
-	close_range(STDERR_FILENO + 1, ~0u, 0);
+	drop_descriptors();
+	execve("/proc/self/exe", argv, env);
 	_exit(init_serve(pid));
 }
 

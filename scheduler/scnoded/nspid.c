@@ -42,8 +42,8 @@ pid_t nspid_of(const struct step *step, const struct pidns_table *table, json_in
 }
 
 /*
- * An init has one child, and the orphans of a job are scstepd's. So nobody else in the namespace
- * has that parent, whatever the job's user does.
+ * An init has one child, and the orphans of a job are scstepd's. Only a scstepd that its user has
+ * changed could have others there, of the same job.
  */
 bool nspid_is_scstepd(const struct step *step, pid_t pid)
 {

@@ -276,6 +276,9 @@ void record_remove(const char *run, uint64_t id)
 
 	record_path(run, id, RECORD_TMP, path);
 	unmount_tmp(path);
+	/* only a job's own namespace has something there; it would be the host's /dev/shm */
+	record_path(run, id, RECORD_SHM, path);
+	unmount_tmp(path);
 	record_path(run, id, "", path);
 	while (is_raised && (fd = open(path, DIRECTORY)) >= 0)
 		is_raised = empty_directory(fd, 0, fd);

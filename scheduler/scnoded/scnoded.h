@@ -53,7 +53,7 @@ struct step {
 	char *text;              /* why it ended, if we know; may be NULL */
 	bool is_over;            /* wanted more memory than it may have, and is told to end */
 	bool is_leaving;         /* being killed and swept */
-	unsigned int n_changes;  /* of devices, asked for and not answered */
+	uint64_t change;         /* of devices: number of the request, 0 = it is answered */
 	bool is_stopping;        /* it was told to end, and has a limit for that */
 	bool wants_killed;       /* scstepd waits for OP_KILLED */
 	bool is_returning;       /* its scstepd has connected anew, and said nothing yet */

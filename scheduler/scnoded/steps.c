@@ -302,7 +302,7 @@ static void watch(struct step *step)
 	step->pidfd = pidfd_open(step->pid, 0);
 	if (step->order->job->wants_checkpoint)
 		step->ns = pidns_of(step->pid);
-	if (step->pidfd < 0) {
+	if (step->pidfd < 0 || (step->order->job->wants_checkpoint && !step->ns)) {
 		step->pid = 0;
 		steps_leave(step, NULL);
 		return;

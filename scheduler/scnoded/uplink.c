@@ -266,7 +266,7 @@ static void on_migrate(struct uplink *up, const json_t *head, const char *body, 
 	struct step *step = steps_find(up->daemon, id);
 
 	if (step && step->control && !link_is_full(step->control)) {
-		step->n_changes++;
+		step->change = head_number(head, "serial");
 		pass_on(up, head, body, size);
 		return;
 	}

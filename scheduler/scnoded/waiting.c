@@ -100,9 +100,13 @@ static bool note(struct look *look, const struct context *new)
 /* false: not all could be looked at. */
 static bool look_at(struct look *look, pid_t pid)
 {
-	uint64_t ns = look->job->ns;
+	/* also one in a namespace of its own within the job's */
+	uint64_t ns = look->job->ns ? pidns_of(pid) : 0;
 	uint32_t inner = (uint32_t)(ns ? pidns_inner(pid) : pid);
 	unsigned int holes = 0;
+
+	if (ns)
+		look->names -= look->names < WAITING_FILE ? look->names : WAITING_FILE;
 
 	for (unsigned int number = 0; number < STATS_CONTEXTS && holes < HOLES_MAX; number++) {
 		struct context new = {.pid = pid, .number = number};

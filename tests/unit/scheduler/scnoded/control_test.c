@@ -216,12 +216,14 @@ TAP_TEST(control_ended__not_the_leader)
 	"{\"op\":\"migrated\",\"id\":7,\"serial\":5,\"is_changed\":true,\"text\":\"\",\"stood_"    \
 	"s\":0.02}"
 
-TAP_TEST(control_migrated__as_often_as_it_was_asked_for)
+TAP_TEST(control_migrated__once_for_a_request)
 {
 	begin();
 	says(MIGRATED);
+	w.step.change = 4;
+	says(MIGRATED);
 	is_str(w.told, "");
-	w.step.n_changes = 1;
+	w.step.change = 5;
 	says(MIGRATED);
 	says(MIGRATED);
 	is_str(w.told, "migrated 7 5 1 0.020 ;");

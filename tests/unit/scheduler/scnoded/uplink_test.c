@@ -500,7 +500,7 @@ TAP_TEST(uplink__a_change_of_devices_is_answered_at_once_where_nobody_can_do_it)
 	is_str(sent(0, "op"), OP_MIGRATED);
 	is_str(sent(0, "id"), "9");
 	is_str(sent(0, "serial"), "6");
-	is_int(w.steps[1].n_changes, 1);
+	is_int(w.steps[1].change, 5);
 	ok(json_is_false(json_object_get(json_array_get(w.sent, 1), "is_changed")));
 	finish();
 }
