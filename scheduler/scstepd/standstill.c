@@ -225,13 +225,14 @@ static enum standstill_outcome look_at(const struct standstill *s, const struct 
 	return STANDSTILL_LATE;
 }
 
-/* Of all ranks here: the worst. */
-static enum standstill_outcome look(const struct standstill *s, char *why)
+/* Of all ranks here: the worst; and whether any is late. */
+static enum standstill_outcome look(const struct standstill *s, char *why, bool *ret_is_late)
 {
 	enum standstill_outcome worst = STANDSTILL_DONE;
 	char text[STANDSTILL_WHY];
 
 	*why = 0;
+	*ret_is_late = false;
 	if (s->page_error && s->plan.step == SUSPEND_DRAIN) {
 		snprintf(
 			why, STANDSTILL_WHY,
@@ -249,6 +250,7 @@ static enum standstill_outcome look(const struct standstill *s, char *why)
 		if (rank->has_ended)
 			continue;
 		outcome = look_at(s, rank, text);
+		*ret_is_late |= outcome == STANDSTILL_LATE;
 		if (outcome <= worst)
 			continue;
 		worst = outcome;
@@ -385,9 +387,13 @@ static void on_look(struct ev_loop *loop, ev_timer *timer, int events)
 {
 	struct standstill *s = timer->data;
 	char why[STANDSTILL_WHY];
-	enum standstill_outcome outcome = look(s, why);
+	bool is_late;
+	enum standstill_outcome outcome = look(s, why, &is_late);
 
-	if (outcome == STANDSTILL_LATE && clock_monotonic_s() < s->limit_s) {
+	/* Behind a failure others are waited for: they would read what goes with the next order. */
+	if (s->plan.step == SUSPEND_DRAIN)
+		is_late = outcome == STANDSTILL_LATE;
+	if (is_late && clock_monotonic_s() < s->limit_s) {
 		timer->repeat = clock_monotonic_s() < s->given_s + PATIENCE_S ? LOOK_S
 									      : LOOK_AT_LATE_S;
 		ev_timer_again(loop, timer);

@@ -113,6 +113,7 @@ def failures(folder):
     page = suspendlib.Page(f"{folder}/f", 3, 1)
     program = page.wrap("OMPI_COMM_WORLD_RANK", [f"{BUILD}/mpi/crowd"])
     missing = nowhere = early = tries = 0
+    why = ""
     with subprocess.Popen(plain_mpirun(3, *CM, *program), env=environment("self+udp"), text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL) as job:
         while not page.is_present() and job.poll() is None:
@@ -132,11 +133,14 @@ def failures(folder):
                 time.sleep(0.02)
         except suspendlib.Ended:
             pass
-        code, out = end_of(job, "")
+        except (suspendlib.Failed, suspendlib.Late) as problem:
+            why = f"{problem} {page.slots()}"
+        code, out = end_of(job, why)
     TAP.ok(tries and missing == tries, "a device that does not exist is refused with a reason", f"{missing} of {tries}")
     TAP.ok(nowhere == tries, "devices that lead to no other rank are refused", f"{nowhere} of {tries}")
     TAP.ok(early == tries, "and the program does not go on by them", f"{early} of {tries}")
-    TAP.ok(code == 0 and "OK crowd" in out, "by others it goes on to its end", f"exit {code}\n{out}")
+    TAP.ok(code == 0 and "OK crowd" in out and not why, "by others it goes on to its end",
+           f"exit {code}, {tries} tries\n{why}\n{out}")
 
 
 def two_hosts():

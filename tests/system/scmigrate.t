@@ -123,9 +123,10 @@ def refused(lab, env):
         code, out = end_of(job)
     os.unlink(path)
     tap.ok(code == 0 and "OK spawn" in out, "the job goes on by the devices that it had", f"{code}\n{out}")
-    job = lab.start("-nodes=2", "sleep", "2")
+    job = lab.start("-nodes=2", "sleep", "60")
     done = lab.run(SCMIGRATE, "--network", "self+udp", str(numbers_of(lab, 1)[0]))
     tap.ok(done.returncode == 1 and "does not use PM" in done.stderr, "refused: a job that does not use PM", told(done))
+    job.terminate()
     end_of(job)
 
 

@@ -72,15 +72,17 @@ class Page:
         end = time.monotonic() + limit
         while True:
             slots = self.slots()
-            for i, (presence, _, failed, _, _, why) in enumerate(slots):
-                if failed == number:
-                    raise Failed(f"rank {i}, {NAMES[step]}: {why}")
-                if presence == GONE and step != RUN:
+            for i, slot in enumerate(slots):
+                if slot[0] == GONE and step != RUN:
                     raise Ended(f"rank {i}, {NAMES[step]}")
-            if all(slot[1] == number or slot[0] == GONE for slot in slots):
+            # also after a failure all are waited for: the next order comes with other devices
+            if all(number in slot[1:3] or slot[0] == GONE for slot in slots):
+                for i, (_, _, failed, _, _, why) in enumerate(slots):
+                    if failed == number:
+                        raise Failed(f"rank {i}, {NAMES[step]}: {why}")
                 return
             if time.monotonic() > end:
-                late = [i for i, slot in enumerate(slots) if slot[1] != number]
+                late = [i for i, slot in enumerate(slots) if number not in slot[1:3]]
                 raise Late(f"{NAMES[step]}: not done in {limit} s by ranks {late}")
             time.sleep(0.0005)
 

@@ -275,6 +275,27 @@ TAP_TEST(standstill__devices_that_do_not_open)
 	finish();
 }
 
+/* The next order comes with other devices: nobody may be at this one still. */
+TAP_TEST(standstill__one_that_fails_does_not_hurry_the_others)
+{
+	begin();
+	starts("verbs");
+	all_stand();
+	strcpy(slot(1)->why, "no device");
+	slot(1)->failed = t.page->order;
+	for (int i = 0; i < 100; i++)
+		pass(1);
+	is_int(t.n_joins, 4);
+	is_str(t.page->config, "devices=verbs");
+	slot(0)->done = t.page->order;
+	pass(0.03);
+	is_int(t.n_joins, 5);
+	other_says(STANDSTILL_DONE, "");
+	is_str(t.page->config, "");
+	all_do(SUSPEND_REVIVE);
+	finish();
+}
+
 TAP_TEST(standstill__no_devices_open_any_more)
 {
 	begin();
