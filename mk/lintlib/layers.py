@@ -16,7 +16,8 @@ CHANNEL_SYSTEM = {f"{h}.h" for h in ("assert", "errno", "inttypes", "limits", "s
 CHANNEL_REFUSED = ("pmcore/util/clock.h",)
 
 # For a component of Open MPI, which links the library and nothing else of it.
-NOTHING_TO_LINK = ("pmcore/util/clock.h", "pmcore/util/copy.h", "pmcore/util/suspend_page.h")
+NOTHING_TO_LINK = ("pmcore/util/clock.h", "pmcore/util/copy.h", "pmcore/util/splitmix.h",
+                   "pmcore/util/suspend_page.h")
 
 # A directory that is built after it was copied elsewhere.
 COPIED = "examples/"

@@ -4,22 +4,13 @@
  * differ in few bits give job keys that differ in many.
  */
 #include "mpi-glue/common/job.h"
+#include "pmcore/util/splitmix.h"
 
 #include <ctype.h>
 #include <errno.h>
 #include <string.h>
 
 enum { HEX_DIGITS = 16 };
-
-/*
- * Finalizer of splitmix64 (Steele, Lea, Flood, OOPSLA 2014): every input bit reaches every output.
- */
-static uint64_t mix(uint64_t x)
-{
-	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-	x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-	return x ^ (x >> 31);
-}
 
 static int parse_hex(const char *text, uint64_t *ret_value)
 {
@@ -44,7 +35,7 @@ int job_key_parse(const char *text, uint64_t *ret_key)
 		return -EINVAL;
 	if (parse_hex(text, &high) || parse_hex(text + HEX_DIGITS + 1, &low))
 		return -EINVAL;
-	*ret_key = mix(mix(high) + 0x9e3779b97f4a7c15u + low);
+	*ret_key = splitmix_mix(splitmix_mix(high) + SPLITMIX_GOLDEN + low);
 	return 0;
 }
 

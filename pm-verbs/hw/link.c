@@ -8,13 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pmcore/util/splitmix.h"
+
 uint64_t pmv_random(struct pmv_link *link)
 {
-	uint64_t z = link->rng += 0x9e3779b97f4a7c15ull; /* splitmix64 */
-
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
-	z = (z ^ z >> 27) * 0x94d049bb133111ebull;
-	return z ^ z >> 31;
+	return splitmix_next(&link->rng);
 }
 
 void pmv_note_refusal(struct pmv_link *link, const char *what, int err)

@@ -15,6 +15,7 @@
 #include "pmcore/device/through.h"
 #include "pmcore/util/clock.h"
 #include "pmcore/util/conf.h"
+#include "pmcore/util/splitmix.h"
 #include "pmcore/util/stats.h"
 
 /* Packets the interposer keeps at most, of all rails; those it copies for duplicates. */
@@ -55,20 +56,11 @@ static struct fault_dev *of(struct pm_dev *dev)
 
 /* ---- dice ---- */
 
-static uint64_t draw(struct fault_dev *f)
-{
-	uint64_t z = f->random += 0x9e3779b97f4a7c15ull;
-
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
-	z = (z ^ z >> 27) * 0x94d049bb133111ebull;
-	return z ^ z >> 31;
-}
-
 static bool happens(struct fault_dev *f, uint32_t rail, enum fault_action action)
 {
 	uint32_t ppm = f->script.rails[rail].ppm[action];
 
-	return ppm && draw(f) % 1000000 < ppm;
+	return ppm && splitmix_next(&f->random) % 1000000 < ppm;
 }
 
 /* ---- receiving ---- */
@@ -137,14 +129,14 @@ static void mistreat(struct fault_dev *f, const struct pm_rx *rx, uint64_t now)
 		return;
 	}
 	if (rx->len && happens(f, rx->rail, FAULT_CORRUPT)) {
-		uint64_t bit = draw(f) % (8 * (uint64_t)rx->len);
+		uint64_t bit = splitmix_next(&f->random) % (8 * (uint64_t)rx->len);
 
 		rx->data[bit / 8] ^= (uint8_t)(1u << bit % 8);
 		f->done[FAULT_CORRUPT]++;
 	}
 	latest = due = due_of(f, rx->rail, now);
 	if (happens(f, rx->rail, FAULT_REORDER)) {
-		overtake = 1 + (uint32_t)(draw(f) % rules->distance);
+		overtake = 1 + (uint32_t)(splitmix_next(&f->random) % rules->distance);
 		latest = (due > now ? due : now) + OVERTAKE_NS;
 		f->done[FAULT_REORDER]++;
 	}

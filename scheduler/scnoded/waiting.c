@@ -105,8 +105,11 @@ static bool look_at(struct look *look, pid_t pid)
 	uint32_t inner = (uint32_t)(ns ? pidns_inner(pid) : pid);
 	unsigned int holes = 0;
 
-	if (ns)
-		look->names -= look->names < WAITING_FILE ? look->names : WAITING_FILE;
+	if (look->job->ns && !ns)
+		return true; /* it has ended */
+	if (ns && look->names < WAITING_FILE)
+		return false;
+	look->names -= ns ? WAITING_FILE : 0;
 
 	for (unsigned int number = 0; number < STATS_CONTEXTS && holes < HOLES_MAX; number++) {
 		struct context new = {.pid = pid, .number = number};

@@ -58,34 +58,6 @@ static struct user *part(struct sjob *job)
 	return user;
 }
 
-void migrate_over(struct scored *d, struct node *node, uint64_t id, uint64_t serial,
-		  bool is_changed, const char *text, double stood_s)
-{
-	struct sjob *job = jobs_find(d, id);
-	struct user *user;
-
-	if (!job || !job->mover || job->hosts[0].node != node || job->change != serial)
-		return;
-	user = part(job);
-	if (is_changed)
-		daemon_say("job %llu has changed its devices, and stood still for %.3f s",
-			   (unsigned long long)id, stood_s);
-	else
-		daemon_say("job %llu has kept its devices: %s", (unsigned long long)id, text);
-	if (is_changed)
-		users_say(user, json_pack("{s:s, s:f}", "op", OP_OK, "stood_s", stood_s));
-	else
-		users_say(user, json_pack("{s:s, s:s, s:s}", "op", OP_ERROR, "error", "ECANCELED",
-					  "text", text));
-}
-
-void migrate_forget_user(struct user *user)
-{
-	if (user->moves)
-		user->moves->mover = NULL;
-	user->moves = NULL;
-}
-
 static void disappoint(struct sjob *job, const char *error, const char *text)
 {
 	struct user *user = part(job);
@@ -93,6 +65,31 @@ static void disappoint(struct sjob *job, const char *error, const char *text)
 	if (user)
 		users_say(user, json_pack("{s:s, s:s, s:s}", "op", OP_ERROR, "error", error, "text",
 					  text));
+}
+
+void migrate_over(struct scored *d, struct node *node, uint64_t id, uint64_t serial,
+		  bool is_changed, const char *text, double stood_s)
+{
+	struct sjob *job = jobs_find(d, id);
+
+	if (!job || !job->mover || job->hosts[0].node != node || job->change != serial)
+		return;
+	if (is_changed) {
+		daemon_say("job %llu has changed its devices, and stood still for %.3f s",
+			   (unsigned long long)id, stood_s);
+		users_say(part(job), json_pack("{s:s, s:f}", "op", OP_OK, "stood_s", stood_s));
+	} else {
+		daemon_say("job %llu has not changed its devices: %s", (unsigned long long)id,
+			   text);
+		disappoint(job, "ECANCELED", text);
+	}
+}
+
+void migrate_forget_user(struct user *user)
+{
+	if (user->moves)
+		user->moves->mover = NULL;
+	user->moves = NULL;
 }
 
 void migrate_forget_job(struct sjob *job)

@@ -122,10 +122,10 @@ static void begin_world(struct step *step, struct world *world)
 		return;
 	if (nspace_register(step, world, why, sizeof(why)))
 		code = STEP_CODE_START;
-	if (!code && world->hosts[step->here].ranks)
+	if (!code && world->hosts[step->here].ranks) {
 		standstill_expect(step->standstill, world);
-	if (!code && world->hosts[step->here].ranks)
 		code = ranks_start(step->ranks, world, &rank, why, sizeof(why));
+	}
 	if (!code && !world->number)
 		input_begin(step->input);
 	if (code)
@@ -380,8 +380,8 @@ static int make_parts(struct step *step, char *why, size_t why_size)
 	step->ranks = ranks_open(step);
 	step->standstill = standstill_open(step, on_migrated);
 	if (!step->standstill) {
-		snprintf(why, why_size, "host %s: %s/suspend can't be made: %s", step->host,
-			 step->tmpdir, strerror(errno));
+		snprintf(why, why_size, "host %s: %s/" STANDSTILL_FILE " can't be made: %s",
+			 step->host, step->tmpdir, strerror(errno));
 		return -errno;
 	}
 	if (!step->output || !step->input || !step->ranks)

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "pmcore/util/clock.h"
+#include "pmcore/util/splitmix.h"
 #include "scheduler/proto/head.h"
 #include "scheduler/proto/ops.h"
 #include "scheduler/scstepd/collective.h"
@@ -115,22 +116,15 @@ void standstill_close(struct standstill *s)
 
 /* ---- an order, on this host ---- */
 
-/* Finalizer of splitmix64 (Steele, Lea, Flood, OOPSLA 2014). */
-static uint64_t mix(uint64_t x)
-{
-	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-	x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-	return x ^ (x >> 31);
-}
-
 /* Also a second try is another life: what the first one sent may still be on its way. */
 static void tell_devices(struct standstill *s)
 {
 	const struct order *order = s->step->order;
 	const char *devices = s->plan.is_new ? s->wanted : s->devices;
 
-	standstill_page_tell_devices(&s->page, mix(mix(order->key + order->id) + ++s->count),
-				     devices ? devices : "");
+	standstill_page_tell_devices(
+		&s->page, splitmix_mix(splitmix_mix(order->key + order->id) + ++s->count),
+		devices ? devices : "");
 }
 
 /*
@@ -284,6 +278,11 @@ static enum standstill_outcome take_parts(struct standstill *s, const char *data
 		while (has_addresses && n < s->page.nodes_ready &&
 		       standstill_part_address(&part, s->page.addresses + n))
 			n++;
+		/* one that is left out would count as a rank that has ended */
+		if (has_addresses && part.n_addresses) {
+			snprintf(why, STANDSTILL_WHY, "hosts tell more addresses than ranks");
+			return STANDSTILL_FAILED;
+		}
 		data += used;
 		size -= (size_t)used;
 	}
@@ -345,16 +344,14 @@ static void on_all(int error, const char *data, size_t size, void *arg)
 		give(s);
 }
 
-/* The slots whose addresses are to be told; to be freed. NULL with *ret_n 0: none, or no memory. */
+/* The slots whose addresses are to be told; to be freed. NULL: no memory. */
 static const struct suspend_slot **slots_to_tell(const struct standstill *s, uint32_t *ret_n)
 {
 	size_t count = ranks_count(s->step->ranks);
-	const struct suspend_slot **slots = NULL;
+	const struct suspend_slot **slots = calloc(count + 1, sizeof(struct suspend_slot *));
 
 	*ret_n = 0;
-	if (s->plan.step == SUSPEND_REVIVE)
-		slots = calloc(count + 1, sizeof(struct suspend_slot *));
-	for (size_t i = 0; slots && i < count; i++) {
+	for (size_t i = 0; slots && s->plan.step == SUSPEND_REVIVE && i < count; i++) {
 		const struct rank *rank = ranks_at(s->step->ranks, i);
 
 		if (!rank->has_ended && rank->slot < s->page.slots_ready &&
@@ -369,7 +366,8 @@ static void tell_all(struct standstill *s, enum standstill_outcome outcome, cons
 	uint32_t n;
 	const struct suspend_slot **slots = slots_to_tell(s, &n);
 	size_t size = 0;
-	char *part = standstill_part_encode(outcome, why, slots, n, &size), text[300];
+	char *part = slots ? standstill_part_encode(outcome, why, slots, n, &size) : NULL,
+	     text[300];
 	int rc = part ? collective_join(s->step->collectives, OP_STOOD, s->set, part, size, on_all,
 					s)
 		      : -ENOMEM;

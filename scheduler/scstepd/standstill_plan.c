@@ -19,11 +19,12 @@ static void note(struct standstill_plan *plan, const char *why)
 		snprintf(plan->why, sizeof(plan->why), "%s", why);
 }
 
-static void give_up(struct standstill_plan *plan, const char *why)
+/* It ends by the devices of before, from @step on. */
+static void give_up(struct standstill_plan *plan, const char *why, enum suspend_step step)
 {
 	note(plan, why);
 	plan->is_new = false;
-	plan->step = SUSPEND_RUN;
+	plan->step = step;
 }
 
 static void after_drain(struct standstill_plan *plan, enum standstill_outcome outcome,
@@ -35,7 +36,7 @@ static void after_drain(struct standstill_plan *plan, enum standstill_outcome ou
 		plan->is_again = true;
 		plan->step = SUSPEND_RUN;
 	} else {
-		give_up(plan, why);
+		give_up(plan, why, SUSPEND_RUN);
 	}
 }
 
@@ -60,9 +61,7 @@ static void after_away(struct standstill_plan *plan, enum standstill_outcome out
 	if (outcome == STANDSTILL_DONE) {
 		plan->step = SUSPEND_REVIVE;
 	} else if (!--plan->aways_left) {
-		note(plan, why);
-		plan->is_new = false;
-		plan->step = SUSPEND_REVIVE;
+		give_up(plan, why, SUSPEND_REVIVE);
 	}
 }
 
@@ -72,14 +71,12 @@ static void after_new_devices(struct standstill_plan *plan, enum standstill_outc
 {
 	if (outcome == STANDSTILL_DONE) {
 		plan->step = plan->step == SUSPEND_REVIVE ? SUSPEND_MEET : SUSPEND_RUN;
-		return;
-	}
-	note(plan, why);
-	if (plan->is_new)
-		plan->step = SUSPEND_REVIVE;
-	else
+	} else if (plan->is_new) {
+		give_up(plan, why, SUSPEND_REVIVE);
+	} else {
+		note(plan, why);
 		plan->end = STANDSTILL_LOST;
-	plan->is_new = false;
+	}
 }
 
 void standstill_plan_next(struct standstill_plan *plan, enum standstill_outcome outcome,
@@ -95,7 +92,7 @@ void standstill_plan_next(struct standstill_plan *plan, enum standstill_outcome 
 		if (outcome == STANDSTILL_DONE)
 			plan->step++;
 		else
-			give_up(plan, why);
+			give_up(plan, why, SUSPEND_RUN);
 		break;
 	case SUSPEND_AWAY:
 		after_away(plan, outcome, why);

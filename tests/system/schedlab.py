@@ -33,6 +33,11 @@ def missing():
     return ""
 
 
+def missing_pm():
+    """The same for one whose programs go over mtl/pm."""
+    return missing() or ("" if os.path.exists(f"{BUILD}/mca/mca_mtl_pm.so") else "mtl/pm is not built")
+
+
 def over_pm(options):
     """Environment that puts an Open MPI program on mtl pm of the build tree."""
     done = subprocess.run(["ompi_info", "--path", "pkglibdir", "--parsable"], capture_output=True, text=True,

@@ -244,9 +244,7 @@ def refused(lab):
 
 
 def main():
-    why = schedlab.missing()
-    if not why and not os.path.exists(f"{BUILD}/mca/mca_mtl_pm.so"):
-        why = "mtl/pm is not built"
+    why = schedlab.missing_pm()
     if why:
         print(f"1..0 # SKIP {why}")
         return 0

@@ -5,25 +5,16 @@
 #include <errno.h>
 #include <string.h>
 
-#define GOLDEN 0x9e3779b97f4a7c15ull
-
-/* Finalizer of splitmix64 (Steele, Lea, Flood, OOPSLA 2014). */
-static uint64_t mix(uint64_t x)
-{
-	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
-	x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
-	return x ^ (x >> 31);
-}
+#include "pmcore/util/splitmix.h"
 
 uint64_t pattern_random(uint64_t *state)
 {
-	*state += GOLDEN;
-	return mix(*state);
+	return splitmix_next(state);
 }
 
 static uint64_t word_at(uint64_t key, uint64_t index)
 {
-	return (key ^ (index + 1) * GOLDEN) * 0xbf58476d1ce4e5b9ull;
+	return (key ^ (index + 1) * SPLITMIX_GOLDEN) * 0xbf58476d1ce4e5b9ull;
 }
 
 /* Bytes [start, start + len) that lie within one word. */
@@ -44,7 +35,7 @@ static size_t head_len(uint64_t start, size_t len)
 
 void pattern_fill(void *buf, size_t len, uint64_t seed, uint64_t start)
 {
-	uint64_t key = mix(seed), index, word;
+	uint64_t key = splitmix_mix(seed), index, word;
 	uint8_t *to = buf;
 	size_t head = head_len(start, len);
 
@@ -78,7 +69,7 @@ static size_t check_part(uint64_t key, uint64_t start, const uint8_t *from, size
 int pattern_check(const void *buf, size_t len, uint64_t seed, uint64_t start,
 		  struct pattern_fault *ret_fault)
 {
-	uint64_t key = mix(seed), word;
+	uint64_t key = splitmix_mix(seed), word;
 	const uint8_t *from = buf;
 	size_t part = head_len(start, len);
 

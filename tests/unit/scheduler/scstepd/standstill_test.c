@@ -426,6 +426,30 @@ TAP_TEST(standstill__numbers_in_the_page_are_not_believed)
 	finish();
 }
 
+/* Whoever has no address in the page counts as ended, so none may be left out. */
+TAP_TEST(standstill__more_addresses_than_ranks)
+{
+	struct suspend_slot many = {.address_length = 2, .address = "z"};
+	const struct suspend_slot *slots[] = {&many, &many, &many};
+	size_t size;
+	char *part, *all;
+
+	begin();
+	starts("udp");
+	all_stand();
+	ranks_do(t.page->order);
+	part = standstill_part_encode(STANDSTILL_DONE, "", slots, 3, &size);
+	all = malloc(size + t.part_size);
+	memcpy(all, t.part, t.part_size);
+	memcpy(all + t.part_size, part, size);
+	t.done(0, all, size + t.part_size, t.arg);
+	is_int(suspend_order_step(t.page->order), SUSPEND_REVIVE);
+	is_str(t.page->config, "");
+	free(all);
+	free(part);
+	finish();
+}
+
 TAP_TEST(standstill_ask__not_now)
 {
 	begin();
