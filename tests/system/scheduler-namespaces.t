@@ -194,7 +194,7 @@ def strangers(lab):
     """The job's user in the place of scstepd, from inside and outside."""
     job = lab.start("-nodes=1x1,checkpoint", "sh", "-c", "echo $SCORE_JOBID; exec sleep 1000", user=USER)
     number = job.stdout.readline().strip()
-    host = next(host for host in lab.hosts if lab.find("sleep", host))
+    host = wait_until(lambda: next((host for host in lab.hosts if lab.find("sleep", host)), None), LIMIT)
     done = lab.run("python3", "-c", ASK, number, user=USER, host=host)
     tap.equal(done.stdout, "end\n", "a process outside that calls itself the job's scstepd is shown out")
     sleeper = lab.find("sleep", host)[0]
