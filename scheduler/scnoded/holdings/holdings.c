@@ -85,6 +85,11 @@ struct held_file *holdings_add_file(struct holdings *h)
 	return ADD(files, HOLDINGS_FILES_MAX, "descriptors");
 }
 
+struct held_watch *holdings_add_watch(struct holdings *h)
+{
+	return ADD(watches, HOLDINGS_WATCHES_MAX, "descriptors that an epoll watches");
+}
+
 struct held_mapping *holdings_add_mapping(struct holdings *h)
 {
 	return ADD(mappings, HOLDINGS_MAPPINGS_MAX, "mappings of files");
@@ -173,6 +178,7 @@ void holdings_free(struct holdings *h)
 	free(h->processes);
 	free(h->pids);
 	free(h->files);
+	free(h->watches);
 	free(h->mappings);
 	free(h->sockets);
 	free(h->outsiders);

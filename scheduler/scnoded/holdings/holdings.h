@@ -18,6 +18,7 @@
 #define HOLDINGS_THREADS_MAX 131072   /* of all processes */
 #define HOLDINGS_FILES_MAX 131072     /* descriptors of all processes */
 #define HOLDINGS_MAPPINGS_MAX 262144  /* of files, of all processes */
+#define HOLDINGS_WATCHES_MAX 131072   /* of all epolls */
 #define HOLDINGS_TEXT_MAX (32u << 20) /* bytes of all paths */
 #define HOLDINGS_PID_MAX 4194304      /* the kernel's own limit */
 #define HOLDINGS_NAME_MAX 64          /* of a process: a thread of the kernel may have 63 */
@@ -39,6 +40,7 @@ enum held_namespace {
 struct held_process {
 	pid_t pid;      /* as scnoded sees it, and all others here */
 	uint32_t rank;  /* its own, or of the rank that started it; HOLDINGS_NO_RANK: neither */
+	size_t above;   /* index of its parent in holdings.processes; of the root 0 */
 	pid_t parent;   /* 0: that is outside the pid namespace of scnoded */
 	pid_t session;  /* the process whose session it is in; 0 as above */
 	pid_t tracer;   /* of one of its threads; 0: it is not traced */
@@ -69,6 +71,16 @@ struct held_file {
 	bool is_queue;         /* of POSIX messages */
 	bool is_locked;        /* by flock(), fcntl() or a lease */
 	char *name; /* what /proc/PID/fd/FD leads to; of a socket the protocol, "" if not known */
+};
+
+/* A descriptor that an epoll watches. It stays there when it is closed, if another has the file. */
+struct held_watch {
+	size_t process;         /* index in holdings.processes */
+	int fd;                 /* of the epoll */
+	int target;             /* the number under which the file was added */
+	uint32_t nth;           /* of those with this number, from 0 */
+	uint64_t device, inode; /* of the file */
+	bool is_held;           /* by a descriptor of the process or of an ancestor in the tree */
 };
 
 struct held_mapping {
@@ -114,6 +126,8 @@ struct holdings {
 	size_t n_processes, room_processes;
 	struct held_file *files;
 	size_t n_files, room_files;
+	struct held_watch *watches;
+	size_t n_watches, room_watches;
 	struct held_mapping *mappings;
 	size_t n_mappings, room_mappings;
 	struct held_socket *sockets; /* those that the tree holds, by inode in ascending order */
@@ -135,19 +149,20 @@ struct holdings {
  */
 struct held_process *holdings_add_process(struct holdings *h, pid_t pid);
 struct held_file *holdings_add_file(struct holdings *h);
+struct held_watch *holdings_add_watch(struct holdings *h);
 struct held_mapping *holdings_add_mapping(struct holdings *h);
 struct held_socket *holdings_add_socket(struct holdings *h);
 struct held_outsider *holdings_add_outsider(struct holdings *h);
 struct held_stranger *holdings_add_stranger(struct holdings *h);
-/* A copy that holdings_free() frees, or NULL as above. */
+/* A copy for the name of a file or mapping, or NULL as above. */
 char *holdings_text(struct holdings *h, const char *text);
 /* The first trouble stays. */
 void holdings_trouble(struct holdings *h, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 bool holdings_has(const struct holdings *h, pid_t pid); /* whether it is in the tree */
 /*
- * NULL: the tree does not hold it, or it is in none of the kernel's lists. This and the next one need
- * holdings_sort() before.
+ * NULL: the tree does not hold it, or it is in none of the kernel's lists. Only after
+ * holdings_sort(), as the next one.
  */
 const struct held_socket *holdings_socket(const struct holdings *h, uint64_t inode);
 /* One that holds it; NULL: nobody. */

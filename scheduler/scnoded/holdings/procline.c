@@ -128,6 +128,32 @@ void procline_fdinfo(const char *line, struct procline_fdinfo *sum)
 								       : PROCLINE_ELSEWHERE;
 }
 
+/* The kernel's own form of a device number, not that of makedev(). */
+static uint64_t device_of(uint64_t number)
+{
+	return makedev((unsigned)(number >> 20), (unsigned)(number & 0xfffff));
+}
+
+/* tfd:        5 events:       19 data:                5  pos:0 ino:61af sdev:7 */
+bool procline_watch(const char *line, struct procline_watch *ret)
+{
+	const char *at = behind(line, "tfd:"), *inode = strstr(line, " ino:"),
+		   *device = strstr(line, " sdev:");
+	uint64_t target, number, file;
+
+	if (!at || !inode || !device)
+		return false;
+	inode += strlen(" ino:");
+	device += strlen(" sdev:");
+	if (!take_number(&at, 10, INT32_MAX, &target) ||
+	    !take_number(&inode, 16, UINT64_MAX, &file) ||
+	    !take_number(&device, 16, UINT32_MAX, &number))
+		return false;
+	*ret = (struct procline_watch){
+		.target = (int)target, .device = device_of(number), .inode = file};
+	return true;
+}
+
 /* The kernel writes the end of a line in a path as \012, and nothing else so. */
 static void unescape(char *path)
 {

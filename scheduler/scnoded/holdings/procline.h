@@ -31,7 +31,7 @@ struct procline_status {
 
 bool procline_status(const char *text, struct procline_status *ret);
 
-/* What the lines of /proc/PID/fdinfo/FD say, added up: zero it before the first. */
+/* The sum of the lines of /proc/PID/fdinfo/FD: zero it before the first. */
 struct procline_fdinfo {
 	uint64_t offset;
 	uint32_t flags;
@@ -46,6 +46,14 @@ struct procline_fdinfo {
 
 /* Lines of other kinds change nothing. */
 void procline_fdinfo(const char *line, struct procline_fdinfo *sum);
+
+/* A line of an epoll's fdinfo: what it watches. False: another line. */
+struct procline_watch {
+	int target;             /* descriptor */
+	uint64_t device, inode; /* makedev() */
+};
+
+bool procline_watch(const char *line, struct procline_watch *ret);
 
 /* /proc/PID/maps */
 struct procline_mapping {

@@ -43,6 +43,8 @@ static void judge_all(const struct judge *j)
 	}
 	for (size_t i = 0; i < h->n_mappings; i++)
 		judge_mapping(j, &h->mappings[i]);
+	for (size_t i = 0; i < h->n_watches; i++)
+		judge_watch(j, &h->watches[i]);
 }
 
 void restorable_judge(const struct holdings *h, const struct restorable_terms *terms,

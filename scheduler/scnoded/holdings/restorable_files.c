@@ -160,3 +160,14 @@ void judge_file(const struct judge *j, const struct held_file *file)
 			"file before a checkpoint",
 			JUDGE_PATH_SHOWN, file->name, file->fd);
 }
+
+void judge_watch(const struct judge *j, const struct held_watch *watch)
+{
+	if (!watch->is_held)
+		judge_refuse(
+			j, watch->process,
+			"has an epoll (descriptor %d) that still watches descriptor %d, which is "
+			"closed here but open elsewhere, so it cannot be restored; remove it from "
+			"the epoll before it is closed",
+			watch->fd, watch->target);
+}

@@ -38,11 +38,12 @@ void judge_refuse(const struct judge *j, size_t process, const char *fmt, ...)
 /* About the whole part of the job: "job 7 on n02 " and the clause. */
 void judge_refuse_part(const struct judge *j, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
-/* What an anonymous inode is called: "anon_inode:[io_uring]" is "an io_uring". */
+/* The name of an anonymous inode for people: "anon_inode:[io_uring]" is "an io_uring". */
 const char *judge_anonymous(const char *name, char *text, size_t size);
 
 void judge_processes(const struct judge *j);
 void judge_file(const struct judge *j, const struct held_file *file);
+void judge_watch(const struct judge *j, const struct held_watch *watch);
 void judge_socket(const struct judge *j, const struct held_file *file);
 void judge_mapping(const struct judge *j, const struct held_mapping *mapping);
 bool judge_list_ends(struct judge *j); /* false: out of memory */

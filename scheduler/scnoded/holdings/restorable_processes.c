@@ -6,8 +6,10 @@
 /* Namespaces that differ for one process of the tree. CRIU knows one of each kind for all. */
 static void judge_namespaces(const struct judge *j, size_t process)
 {
-	static const char *const names[HELD_NAMESPACES] = {"PID", "mount", "network",       "IPC",
-							   "UTS", "user",  "control group", "time"};
+	static const char *const names[HELD_NAMESPACES] = {"a PID",           "a mount",
+							   "a network",       "an IPC",
+							   "a UTS",           "a user",
+							   "a control group", "a time"};
 	uint32_t apart = j->holdings->processes[process].apart;
 
 	/* One is enough: a container has most of them. */
@@ -15,7 +17,7 @@ static void judge_namespaces(const struct judge *j, size_t process)
 		if (apart >> i & 1) {
 			judge_refuse(
 				j, process,
-				"is in a %s namespace of its own, which cannot be restored; start "
+				"is in %s namespace of its own, which cannot be restored; start "
 				"it without a container or unshare",
 				names[i]);
 			return;

@@ -17,6 +17,7 @@ int survey_job(const struct survey_order *order, struct holdings *ret)
 			survey_files(&s, i);
 			survey_mappings(&s, i);
 		}
+		survey_watches(&s);
 		survey_sockets(&s);
 		survey_outsiders(&s);
 		survey_strangers(&s);

@@ -14,7 +14,7 @@
 
 #include "scheduler/scnoded/holdings/survey_inside.h"
 
-#define FDINFO_LINES_MAX 1024 /* of an epoll with many descriptors; what we look for comes first */
+#define LINES_BETWEEN_LOOKS 256 /* at the clock: an epoll has a line for each descriptor */
 #define SECTOR 512
 
 static void take_fdinfo(const struct survey *s, const struct procline_fdinfo *info,
@@ -31,18 +31,49 @@ static void take_fdinfo(const struct survey *s, const struct procline_fdinfo *in
 	file->is_queue = mount && mount->is_queue;
 }
 
-static bool read_fdinfo(pid_t pid, int fd, struct procline_fdinfo *ret)
+static void add_watch(struct survey *s, size_t process, int fd, const struct procline_watch *watch)
 {
+	const struct holdings *h = s->holdings;
+	uint32_t nth = 0;
+	struct held_watch *added;
+
+	/* The kernel lists those with one number one behind the other. */
+	if (h->n_watches) {
+		const struct held_watch *before = &h->watches[h->n_watches - 1];
+
+		if (before->process == process && before->fd == fd &&
+		    before->target == watch->target)
+			nth = before->nth + 1;
+	}
+	added = holdings_add_watch(s->holdings);
+
+	if (added)
+		*added = (struct held_watch){.process = process,
+					     .fd = fd,
+					     .target = watch->target,
+					     .nth = nth,
+					     .device = watch->device,
+					     .inode = watch->inode};
+}
+
+static bool read_fdinfo(struct survey *s, size_t process, int fd, struct procline_fdinfo *ret)
+{
+	struct procline_watch watch;
 	char path[64], line[512];
 	FILE *file;
 
-	snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", pid, fd);
+	snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", s->holdings->processes[process].pid, fd);
 	file = fopen(path, "re");
 	if (!file)
 		return false;
 	*ret = (struct procline_fdinfo){0};
-	for (int i = 0; i < FDINFO_LINES_MAX && fgets(line, sizeof(line), file); i++)
+	for (int i = 1; fgets(line, sizeof(line), file); i++) {
+		if (i % LINES_BETWEEN_LOOKS == 0 && !survey_goes_on(s))
+			break;
 		procline_fdinfo(line, ret);
+		if (procline_watch(line, &watch))
+			add_watch(s, process, fd, &watch);
+	}
 	fclose(file);
 	return true;
 }
@@ -51,7 +82,7 @@ static bool read_status(const char *path, struct held_file *file)
 {
 	struct statx st;
 
-	/* What is known without asking a file server again, which might be away. */
+	/* A file server, which might be away, is not asked again. */
 	if (statx(AT_FDCWD, path, AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT, STATX_BASIC_STATS, &st))
 		return false;
 	file->mode = st.stx_mode;
@@ -89,7 +120,7 @@ static bool read_file(struct survey *s, size_t process, int fd)
 
 	snprintf(path, sizeof(path), "/proc/%d/fd/%d", pid, fd);
 	if (!read_status(path, &read) || !read_name(path, read.mode, name, sizeof(name)) ||
-	    !read_fdinfo(pid, fd, &info))
+	    !read_fdinfo(s, process, fd, &info))
 		return true;
 	take_fdinfo(s, &info, &read);
 	read.name = holdings_text(s->holdings, name);

@@ -19,7 +19,7 @@ bool survey_goes_on(const struct survey *s);
 /* Text of /proc/PID/@file, cut to @size; false with errno. */
 bool survey_read(pid_t pid, const char *file, char *text, size_t size);
 
-/* What the root sees mounted. */
+/* Reads the mounts that the root sees. */
 void survey_mounts(struct survey *s);
 void survey_forget_mounts(struct survey *s);
 const struct procline_mount *survey_mount(const struct survey *s, int id); /* NULL: no such */
@@ -30,6 +30,8 @@ int survey_processes(struct survey *s);
 void survey_strangers(struct survey *s);
 /* Descriptors of one process. */
 void survey_files(struct survey *s, size_t process);
+/* Of what the epolls watch, after all files: whether a descriptor leads to it. */
+void survey_watches(struct survey *s);
 void survey_mappings(struct survey *s, size_t process);
 /* Of the sockets among the files. */
 void survey_sockets(struct survey *s);

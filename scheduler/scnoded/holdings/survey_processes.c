@@ -122,7 +122,7 @@ static uint32_t rank_of(const struct survey_order *order, pid_t pid, uint32_t in
 }
 
 /* Adds it to the tree; false: it is gone, or there is trouble. */
-static bool read_process(struct survey *s, pid_t pid, pid_t parent, uint32_t rank)
+static bool read_process(struct survey *s, pid_t pid, pid_t parent, size_t above, uint32_t rank)
 {
 	struct procline_stat stat = {.state = '?'};
 	struct held_process *p;
@@ -134,6 +134,7 @@ static bool read_process(struct survey *s, pid_t pid, pid_t parent, uint32_t ran
 	if (!p)
 		return false;
 	p->rank = rank_of(s->order, pid, rank);
+	p->above = above;
 	p->err = err;
 	p->state = stat.state;
 	p->parent = stat.parent;
@@ -166,7 +167,7 @@ static void read_children_of(struct survey *s, size_t parent, pid_t tid)
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", p.pid, tid);
 	file = fopen(path, "re");
 	while (file && survey_goes_on(s) && fscanf(file, "%d", &pid) == 1)
-		read_process(s, pid, p.pid, p.rank);
+		read_process(s, pid, p.pid, parent, p.rank);
 	if (file)
 		fclose(file);
 }
@@ -191,7 +192,7 @@ int survey_processes(struct survey *s)
 	struct holdings *h = s->holdings;
 	pid_t root = s->order->root;
 
-	if (root <= 0 || (!read_process(s, root, 0, HOLDINGS_NO_RANK) && !*h->trouble))
+	if (root <= 0 || (!read_process(s, root, 0, 0, HOLDINGS_NO_RANK) && !*h->trouble))
 		return -ESRCH;
 	if (is_children_missing())
 		holdings_trouble(h, "this kernel has no /proc/PID/task/TID/children, that is, "

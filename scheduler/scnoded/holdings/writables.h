@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * writables - the files that a job writes, by what its processes hold. An image of CRIU has no
- * contents of them: whoever restarts the job from an older image must cut them to the size that
- * they had, and can tell by device and inode that they are still the same.
+ * writables - the files that a job writes, by what its processes hold. An image of CRIU does not
+ * have their contents. A restart from an older image must cut each file to the size that it had.
+ * Device and inode tell whether it is still the same file.
  */
 #ifndef SCHEDULER_SCNODED_HOLDINGS_WRITABLES_H
 #define SCHEDULER_SCNODED_HOLDINGS_WRITABLES_H

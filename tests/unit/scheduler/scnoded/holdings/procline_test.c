@@ -131,6 +131,24 @@ TAP_TEST(procline_fdinfo__odd)
 	is_int(sum.mount, 0);
 }
 
+TAP_TEST(procline_watch__recorded)
+{
+	struct procline_watch w;
+
+	must(procline_watch("tfd:        5 events:       19 data:                5  pos:0 ino:61af "
+			    "sdev:800001\n",
+			    &w));
+	is_int(w.target, 5);
+	is_int(w.inode, 0x61af);
+	ok(w.device == makedev(8, 1));
+	ok(!procline_watch("tfd:        5 events:       19 data:                5\n", &w));
+	ok(!procline_watch("tfd: 99999999999 ino:1 sdev:1", &w));
+	ok(!procline_watch("tfd: 5 ino:x sdev:1", &w));
+	ok(!procline_watch("tfd: 5 ino:1 sdev:fffffffff", &w));
+	ok(!procline_watch("pos:	5 ino:1 sdev:1", &w));
+	ok(!procline_watch("", &w));
+}
+
 static bool mapping(const char *line, char *copy, size_t size, struct procline_mapping *ret)
 {
 	snprintf(copy, size, "%s", line);
