@@ -56,34 +56,46 @@ static void add_watch(struct survey *s, size_t process, int fd, const struct pro
 					     .inode = watch->inode};
 }
 
-static bool read_fdinfo(struct survey *s, size_t process, int fd, struct procline_fdinfo *ret)
+/* The two directories of a process: /proc/PID/fd and /proc/PID/fdinfo. */
+struct place {
+	size_t process;
+	int fds, infos;
+};
+
+static bool read_fdinfo(struct survey *s, const struct place *place, int fd,
+			struct procline_fdinfo *ret)
 {
 	struct procline_watch watch;
-	char path[64], line[512];
+	char name[16], line[512];
 	FILE *file;
+	int info;
 
-	snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", s->holdings->processes[process].pid, fd);
-	file = fopen(path, "re");
-	if (!file)
+	snprintf(name, sizeof(name), "%d", fd);
+	info = openat(place->infos, name, O_RDONLY | O_CLOEXEC);
+	file = info < 0 ? NULL : fdopen(info, "r");
+	if (!file) {
+		if (info >= 0)
+			close(info);
 		return false;
+	}
 	*ret = (struct procline_fdinfo){0};
 	for (int i = 1; fgets(line, sizeof(line), file); i++) {
 		if (i % LINES_BETWEEN_LOOKS == 0 && !survey_goes_on(s))
 			break;
 		procline_fdinfo(line, ret);
 		if (procline_watch(line, &watch))
-			add_watch(s, process, fd, &watch);
+			add_watch(s, place->process, fd, &watch);
 	}
 	fclose(file);
 	return true;
 }
 
-static bool read_status(const char *path, struct held_file *file)
+static bool read_status(const struct place *place, const char *name, struct held_file *file)
 {
 	struct statx st;
 
 	/* A file server, which might be away, is not asked again. */
-	if (statx(AT_FDCWD, path, AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT, STATX_BASIC_STATS, &st))
+	if (statx(place->fds, name, AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT, STATX_BASIC_STATS, &st))
 		return false;
 	file->mode = st.stx_mode;
 	file->device = makedev(st.stx_dev_major, st.stx_dev_minor);
@@ -95,11 +107,22 @@ static bool read_status(const char *path, struct held_file *file)
 	return true;
 }
 
-/* The name of a descriptor; of a socket its protocol. */
-static bool read_name(const char *path, uint32_t mode, char *name, size_t size)
+/* There is no getxattrat() in older kernels. */
+static ssize_t read_protocol(pid_t pid, int fd, char *name, size_t size)
 {
-	ssize_t n = S_ISSOCK(mode) ? getxattr(path, "system.sockprotoname", name, size - 1)
-				   : readlink(path, name, size - 1);
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", pid, fd);
+	return getxattr(path, "system.sockprotoname", name, size);
+}
+
+/* The name of a descriptor; of a socket its protocol. */
+static bool read_name(const struct survey *s, const struct place *place, const char *fd,
+		      uint32_t mode, char *name, size_t size)
+{
+	pid_t pid = s->holdings->processes[place->process].pid;
+	ssize_t n = S_ISSOCK(mode) ? read_protocol(pid, atoi(fd), name, size - 1)
+				   : readlinkat(place->fds, fd, name, size - 1);
 
 	/* Of sockets some have no such name; a path may be longer than the kernel tells. */
 	if (n < 0 && (errno == ENOENT || errno == ESRCH))
@@ -110,17 +133,16 @@ static bool read_name(const char *path, uint32_t mode, char *name, size_t size)
 	return true;
 }
 
-/* A descriptor that is closed meanwhile is left out. */
-static bool read_file(struct survey *s, size_t process, int fd)
+/* A descriptor that is closed meanwhile is left out. False: there is trouble. */
+static bool read_file(struct survey *s, const struct place *place, const char *fd)
 {
-	pid_t pid = s->holdings->processes[process].pid;
-	struct held_file read = {.process = process, .fd = fd}, *file;
+	struct held_file read = {.process = place->process, .fd = atoi(fd)}, *file;
 	struct procline_fdinfo info;
-	char path[64], name[PATH_MAX + 1];
+	char name[PATH_MAX + 1];
 
-	snprintf(path, sizeof(path), "/proc/%d/fd/%d", pid, fd);
-	if (!read_status(path, &read) || !read_name(path, read.mode, name, sizeof(name)) ||
-	    !read_fdinfo(s, process, fd, &info))
+	if (!read_status(place, fd, &read) ||
+	    !read_name(s, place, fd, read.mode, name, sizeof(name)) ||
+	    !read_fdinfo(s, place, read.fd, &info))
 		return true;
 	take_fdinfo(s, &info, &read);
 	read.name = holdings_text(s->holdings, name);
@@ -133,23 +155,41 @@ static bool read_file(struct survey *s, size_t process, int fd)
 	return true;
 }
 
-void survey_files(struct survey *s, size_t process)
+static void read_all(struct survey *s, size_t process, DIR *fds, DIR *infos)
 {
-	struct held_process *p = &s->holdings->processes[process];
+	struct place place = {.process = process, .fds = dirfd(fds), .infos = dirfd(infos)};
 	const struct dirent *entry;
+
+	while ((entry = readdir(fds)) && survey_goes_on(s))
+		if (isdigit((unsigned char)*entry->d_name) && !read_file(s, &place, entry->d_name))
+			break;
+}
+
+static DIR *open_directory(struct held_process *p, const char *name)
+{
 	char path[64];
 	DIR *dir;
 
-	if (p->err || p->state == 'Z' || p->state == 'X')
-		return;
-	snprintf(path, sizeof(path), "/proc/%d/fd", p->pid);
+	snprintf(path, sizeof(path), "/proc/%d/%s", p->pid, name);
 	dir = opendir(path);
 	if (!dir && errno != ENOENT && errno != ESRCH)
 		p->err = errno;
-	while (dir && (entry = readdir(dir)) && survey_goes_on(s))
-		if (isdigit((unsigned char)*entry->d_name) &&
-		    !read_file(s, process, atoi(entry->d_name)))
-			break;
-	if (dir)
-		closedir(dir);
+	return dir;
+}
+
+void survey_files(struct survey *s, size_t process)
+{
+	struct held_process *p = &s->holdings->processes[process];
+	DIR *fds, *infos;
+
+	if (p->err || p->state == 'Z' || p->state == 'X')
+		return;
+	fds = open_directory(p, "fd");
+	infos = open_directory(p, "fdinfo");
+	if (fds && infos)
+		read_all(s, process, fds, infos);
+	if (fds)
+		closedir(fds);
+	if (infos)
+		closedir(infos);
 }

@@ -16,7 +16,7 @@
 #define REPORT_FD 900 /* is closed when the deed is done: a child of the job closes it, too */
 #define KEPT_FD 901   /* is inherited */
 #define RANK 3
-#define LIMIT_MS 20000 /* a look that takes longer hangs */
+#define LIMIT_MS 120000 /* a look that takes longer hangs */
 
 extern struct surveyed {
 	pid_t root;
