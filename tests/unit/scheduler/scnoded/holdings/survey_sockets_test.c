@@ -224,21 +224,20 @@ static bool pair_inside(void)
 	return true;
 }
 
-static struct sockaddr_un unix_address(void)
-{
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
+static struct sockaddr_un unix_address; /* abstract; the job inherits it */
 
-	snprintf(address.sun_path + 1, sizeof(address.sun_path) - 1, "survey_test.%d",
-		 surveyed.root ? getpid() : getppid());
-	return address;
+static void name_unix(void)
+{
+	unix_address = (struct sockaddr_un){.sun_family = AF_UNIX};
+	snprintf(unix_address.sun_path + 1, sizeof(unix_address.sun_path) - 1, "survey_test.%d",
+		 getpid());
 }
 
 static bool connect_unix(void)
 {
-	struct sockaddr_un address = unix_address();
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET, 0);
 
-	return !connect(fd, (struct sockaddr *)&address, sizeof(address));
+	return !connect(fd, (struct sockaddr *)&unix_address, sizeof(unix_address));
 }
 
 TAP_TEST(survey_job__unix_inside)
@@ -249,14 +248,12 @@ TAP_TEST(survey_job__unix_inside)
 TAP_TEST(survey_job__unix_outside)
 {
 	struct restorable_terms terms = {.job = 7, .host = "here", .n_closing = 1};
-	struct sockaddr_un address;
 	char want[128];
 	uint64_t closing;
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET, 0), got;
 
-	surveyed.root = 1;
-	address = unix_address();
-	must(!bind(fd, (struct sockaddr *)&address, sizeof(address)) && !listen(fd, 8));
+	name_unix();
+	must(!bind(fd, (struct sockaddr *)&unix_address, sizeof(unix_address)) && !listen(fd, 8));
 	if (surveyed_start(connect_unix)) {
 		got = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
 		surveyed_judge();

@@ -159,17 +159,20 @@ TAP_TEST(survey_job__stopped_is_fine)
 
 TAP_TEST(survey_job__session_from_outside)
 {
-	pid_t pid = fork();
+	pid_t pid;
 
+	if (geteuid()) {
+		tap_skip("needs root, as scnoded does");
+		return;
+	}
+	pid = fork();
 	if (!pid)
 		for (;;)
 			pause();
 	surveyed.root = pid;
 	surveyed_judge();
 	ok(strstr(surveyed.text, "is in a session that began outside the job") != NULL);
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
-	holdings_free(&surveyed.h);
+	surveyed_end();
 }
 
 TAP_TEST(survey_job__gone)
