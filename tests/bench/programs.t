@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 """The MPI programs of tests/bench that measure many sizes, over mtl/pm in shared memory: each checks its data and
-prints one JSON line per size. The probes of the cache line time. TAP; needs no root."""
+prints one JSON line per size. TAP; needs no root."""
 import glob
 import json
 import os
@@ -11,14 +11,12 @@ HERE = os.path.dirname(os.path.realpath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "../mpi")]
 import runner                                                           # noqa: E402
 from runner import BUILD, ONLY, environment, mpirun, run                # noqa: E402
-from pmbench.command import pinned                                      # noqa: E402
 
 TAP = runner.Tap()
 SIZES = ["64", "4096", "131072"]
 QUICK = ["-t", "2"]  # milliseconds for a size
 LAYOUTS = ("blocks", "doubles", "struct", "face")
 OPERATIONS = ("barrier", "bcast", "reduce", "allreduce", "alltoall", "allgather", "reduce_scatter")
-LINE = f"{BUILD}/programs-line.{os.getpid()}"
 
 
 def told(out):
@@ -36,27 +34,6 @@ def measures(name, ranks, key, *options, sizes=SIZES):
 def refuses(name, *words):
     code, out = run(mpirun(2, *ONLY, f"{BUILD}/bench/{name}", *words), environment("self+shmem"))
     TAP.ok(code == 2 and f"usage: {name}" in out, " ".join(["usage:", name, *words]), f"exit {code}\n{out}")
-
-
-def probes():
-    """Around each size when ranks share a file, and around any other program below linewatch."""
-    if (os.cpu_count() or 1) < 2:
-        TAP.skip("cache line time", "one core")
-        return
-    code, out = run([f"{BUILD}/bench/cacheline"], environment())
-    TAP.ok(code == 0 and 0 < told(out)[0]["one_way_ns"] < 1e6, "cacheline: a time", f"exit {code}\n{out}")
-    code, out = run(mpirun(2, *ONLY, *pinned([f"{BUILD}/bench/mpi_trip", "-l", LINE, *QUICK, *SIZES])),
-                    environment("self+shmem"))
-    lines = [line.get("line_ns", []) for line in told(out)]
-    TAP.ok(code == 0 and len(lines) == len(SIZES) and all(len(ns) == 2 and min(ns) > 0 for ns in lines),
-           "mpi_trip -l: a time before and after each size", f"exit {code}\n{out}")
-    with open(LINE, "wb") as f:
-        f.write(bytes(4096))
-    words = pinned([f"{BUILD}/bench/linewatch", LINE, "below", "1e9", f"{BUILD}/bench/mpi_trip", *QUICK, "8"])
-    code, out = run(mpirun(2, *ONLY, *words), environment("self+shmem"))
-    os.unlink(LINE)
-    TAP.ok(code == 0 and list(told(out)[-1]) == ["line_ns"] and told(out)[0]["bytes"] == 8,
-           "linewatch: a time before and after a command", f"exit {code}\n{out}")
 
 
 def counts_calls():
@@ -150,7 +127,6 @@ def main():
     refuses("mpi_threads", "-T", "0", "8")
     refuses("mpi_floor", "-b", "8")
     refuses("mpi_halo", "-d", "3", "8")
-    probes()
     counts_calls()
     return TAP.end()
 
