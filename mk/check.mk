@@ -65,11 +65,11 @@ check-fast: $(TAP_PROGS) ## unit tests, whole channels in virtual time, the devi
 
 # .ci/run asks this of the other Debian, after "check" on its own: parts of mpi-local.t that are the same with each
 # Open MPI are left out. Without the component all of MPI would be skipped, so that is an error here.
-SHORT_T := tests/system/mpi.t tests/system/mpi-local.t tests/system/mpi-scrun.t
+SHORT_T := tests/system/mpi-cores.t tests/system/mpi.t tests/system/mpi-local.t tests/system/mpi-scrun.t
 check-short: export MPI_SHORT = 1
 # Properties get fewer random examples with another Python.
 check-short: export TEST_EXAMPLES = 25
-# mpi.t, which is long and has wide limits of time, begins at once: beside others.
+# MPI, which is long and has wide limits of time, begins at once: beside others.
 check-short: RULES = mk/testrules-short.yml
 check-short: $(ALL_OUTPUTS) $(UNIT_PROGS) ## unit tests, pytest, and MPI by mpirun and scrun in a lab (root)
 	@test -e $(MTL_SO) || { echo "check-short: mtl/pm is not built: see the lines above that begin with 'skipped'" >&2; \

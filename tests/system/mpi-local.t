@@ -3,7 +3,7 @@
 """MPI programs over mtl/pm on this host: every program of tests/mpi over shmem and over udp, with 2 and
 4 ranks. Some run over a wire that is not clean, and on the paths that default limits choose rarely. TAP.
 Each program checks itself and prints one OK line. Needs no root. MPI_SHORT=1 leaves out the parts that are
-the same with each Open MPI. mpi.t has the parts that look at time.
+the same with each Open MPI. mpi-cores.t has the parts that look at time.
 """
 import functools
 import os
