@@ -140,7 +140,8 @@ def own_time(cluster):
 def ages(cluster, clocks):
     """Times of scored, told to a client of another clock."""
     clocks["scored"].set(-DAYS)
-    with job(cluster, "-nodes=1x1", "sh", "-c", "echo here; exec sleep 60"):
+    # A job that computes: one that waits is shown as idle after a while.
+    with job(cluster, "-nodes=1x1", "sh", "-c", "echo here; while :; do :; done"):
         shown = tool(cluster, "scqueue", "--history", "3")
         if shown.returncode:
             TAP.skip("ages in scqueue", shown.stderr.strip())
