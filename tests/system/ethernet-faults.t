@@ -1,24 +1,21 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""pm-ethernet while things break: processes and daemons killed, cables pulled, switches that swallow
-frames, NICs deleted, no daemon at all; and IP beside it. Labs with the real daemon, nodes of PM and MPI
-programs in them. Needs root. TAP.
+"""pm-ethernet while things break: processes and daemons killed, cables pulled, switches that swallow frames, a
+firewall that turns datagrams away, NICs deleted; and IP beside it. Labs with the real daemon, nodes of PM and MPI
+programs in them. Pauses are measured and frames are counted, so this test runs alone; ethernet-jobs.t has the
+rest. Needs root. TAP.
 """
 import contextlib
 import errno
 import json
-import os
 import signal
-import subprocess
 import sys
 import time
 
 import ethframe
 import ethlab
-from systest import BUILD, HERE, Tap
-
-sys.path.insert(0, f"{HERE}/../mpi")
-import runner                                                           # noqa: E402
+from ethjob import RALLY, Job, config, run_parts, runner
+from systest import BUILD, Tap
 
 UDP = "17"      # its number: not every system has /etc/protocols
 KEY = 0x0ff1ce
@@ -29,10 +26,6 @@ STREAM = 8000               # messages, so 2 s
 SMALL_MIB = 48              # of a daemon's control group
 TRIES = 3                   # a pause can be the machine's own
 tap = Tap()
-
-
-def config(attach, *more):
-    return ",".join(("devices=self+ethernet", f"ethernet.attach={attach}", *more))
 
 
 @contextlib.contextmanager
@@ -70,48 +63,6 @@ def rails_of(lab, host, guest):
     return {rail["name"]: rail for rail in json.loads(done.stdout)["contexts"][0]["rails"]}
 
 
-class Job:
-    """mpirun, going on while the test breaks things."""
-
-    def __init__(self, lab, hosts, program, *arguments, options="", ranks=2, flags=()):
-        words = runner.mpirun(ranks, *runner.ONLY, *flags, "-H", hosts,
-                              *(("-x", "PM_OPTIONS") if options else ()), program, *arguments)
-        env = dict(runner.environment(), PM_BUILD=BUILD)
-        if options:
-            env["PM_OPTIONS"] = options
-        self.process = subprocess.Popen(lab.words("exec", "h0", "--", *words), env=env, text=True,
-                                        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                        stderr=subprocess.STDOUT)
-
-    def await_traffic(self):
-        """The line that tests/mpi/rally prints then; what came before it."""
-        said = ""
-        while (line := self.process.stdout.readline()) and line != "under way\n":
-            said += line
-        return said
-
-    def enough(self):
-        """Tells tests/mpi/rally; mpirun passes it on."""
-        self.process.send_signal(signal.SIGUSR1)
-
-    def end(self, limit_s=30):
-        """Exit code and what it printed; None if it had to be stopped."""
-        try:
-            out, _ = self.process.communicate(timeout=limit_s)
-            return self.process.returncode, out
-        except subprocess.TimeoutExpired:
-            self.process.terminate()
-            try:
-                out, _ = self.process.communicate(timeout=10)
-            except subprocess.TimeoutExpired:
-                self.process.kill()
-                out, _ = self.process.communicate()
-            return None, out
-
-
-RALLY = f"{BUILD}/mpi/rally"
-
-
 # ---- processes and daemons ----
 
 def test_killed_node(lab):
@@ -136,20 +87,6 @@ def test_killed_node(lab):
             heir.close()
 
 
-def test_killed_rank(lab):
-    for attach in ("direct", "port"):
-        job = Job(lab, "h0:1,h1:1", f"{BUILD}/bin/scstest", "--seconds", "20", options=config(attach),
-                  flags=("--mca", "orte_enable_recovery", "1"))
-        before = lab.report("h1", "counters")["rails"][0]["rx_frames"]
-        ethlab.wait_until(lambda before=before:
-                          lab.report("h1", "counters")["rails"][0]["rx_frames"] > before + 1000, 10)
-        os.kill(lab.contexts("h1")[0]["pid"], signal.SIGKILL)
-        _, out = job.end(15)
-        tap.ok("node 1 is lost" in out, f"{attach}: scstest says which node was killed", out)
-        tap.ok(lab.taken_back("h0") is not None and lab.taken_back("h1") is not None,
-               f"{attach}: nothing of it is left")
-
-
 def test_killed_daemon(lab):
     for attach in ("direct", "port"):
         job = Job(lab, "h0:1,h1:1", RALLY, "60", options=config(attach))
@@ -166,33 +103,6 @@ def test_killed_daemon(lab):
         tap.ok(code == 0 and "OK rally" in out, f"{attach}: the MPI job noticed nothing", f"{code} {said}{out}")
         gone = lab.taken_back("h0")
         tap.ok(gone is not None and gone <= WITHIN_S, f"{attach}: and its context was taken back", gone)
-
-
-def test_killed_in_lock(lab):
-    """The lock around the rings that ranks of a host share has a dead owner: an end, no hanging."""
-    job = Job(lab, "h0:2,h1:2", RALLY, "40", ranks=4,
-              options="devices=self+shmem+ethernet,ethernet.attach=direct")
-    said = job.await_traffic()
-    contexts = lab.contexts("h0")
-    tap.ok([c["attachment"] for c in contexts] == ["direct"] * 2, "two ranks share the queues of a host",
-           f"{contexts} {said}")
-    killer = lab.guest("h0")
-    killer.tell("die_locked", pid=contexts[0]["pid"], rail=0)
-    try:
-        killer.hear()
-    except ethlab.Refused as e:
-        tap.ok("has ended" in str(e), "one that has their lock is killed", e)
-    start = time.monotonic()
-    code, out = job.end(25)
-    tap.ok(code not in (None, 0), "the job ends, and says that it failed",
-           f"{code} after {time.monotonic() - start:.1f} s\n{out[-3000:]}")
-    tap.ok("killed while it held a lock" in out, "with the reason", out[-3000:])
-    tap.ok(ethlab.wait_until(lambda: not lab.contexts("h0") and not lab.contexts("h1")) is not None,
-           "and leaves nothing")
-    job = Job(lab, "h0:2,h1:2", RALLY, "1", ranks=4,
-              options="devices=self+shmem+ethernet,ethernet.attach=direct")
-    code, out = job.end()
-    tap.equal(code, 0, "the next job has new ones")
 
 
 def bounces(lab, frame, is_over):
@@ -373,14 +283,6 @@ def test_deleted_nic_and_daemon(lab):
         joins(lab, pair, STREAM, "and takes it when it is back")
 
 
-def test_deleted_nic_of_job(lab):
-    job = Job(lab, "h0:1,h1:1", RALLY, "3", options=config("auto"))
-    job.await_traffic()
-    lab.ip("h1", "link", "del", "eth2")
-    code, out = job.end()
-    tap.ok(code == 0 and "OK rally" in out, "an MPI job goes on over the NIC that is left", f"{code} {out}")
-
-
 def test_mtu(lab):
     lab.ip("h2", "link", "set", "eth1", "mtu", "1400")
     ethlab.wait_until(lambda: lab.report("h2", "rails")["rails"][0]["mtu"] == 1400, 5)
@@ -436,14 +338,7 @@ def test_lane(lab):
            "ethernet.lane=always without any address: ethernet is left out, and says why", told)
 
 
-# ---- lost frames, IP beside it, and no daemon ----
-
-def test_lost_frames(lab):
-    for attach in ("direct", "port"):
-        code, out = Job(lab, "h0:1,h1:1", f"{BUILD}/mpi/away", options=f"{config(attach)},fault=11:drop=20%").end()
-        tap.ok(code == 0 and "OK away" in out, f"{attach}: frames of a rank that has left MPI are sent again",
-               f"{code} {out}")
-
+# ---- IP beside it ----
 
 def test_ip(lab):
     for attach in ("direct", "port"):
@@ -466,39 +361,10 @@ def test_ip(lab):
                 guest.close()
 
 
-def test_no_daemon(lab):
-    note = lab.guest("h0").do("pm_open", number=0, key=KEY, config="devices=self+ethernet")["note"]
-    tap.ok("pm-ethernetd does not run on this host" in note and "start it as root" in note,
-           "no daemon: a program can say so and what to do", note)
-    code, out = Job(lab, "h0:1,h1:1", RALLY, "1", options="devices=self+ethernet").end()
-    tap.ok(code not in (0, None) and "start it as root: pm-ethernetd --nics" in out,
-           "no daemon and nothing else allowed: MPI ends and says so", f"{code} {out}")
-    code, out = Job(lab, "h0:1,h1:1", RALLY, "1").end()
-    tap.ok(code == 0 and "OK rally" in out and "pm-ethernetd" not in out,
-           "no daemon: by default MPI uses UDP and says nothing", f"{code} {out}")
-    code, out = Job(lab, "h0:2,h1:2", RALLY, "1", options="devices=self+shmem+ethernet+udp",
-                    ranks=4).end()
-    tap.ok(code == 0 and "OK rally" in out, "no daemon: devices named, MPI uses UDP", f"{code} {out}")
-    tap.equal(out.count("pm-ethernetd does not run"), 2, "no daemon: and warns in one line per host")
-
-
-def run_parts(parts, *up):
-    with ethlab.lab("f", *up) as lab:
-        for host in ("h0", "h1") if "--ethernet" in up else ():
-            lab.wait_for_peers(host, 2 * (up[0] - 1))
-        for part in parts:
-            start = time.monotonic()
-            part(lab)
-            lab.dismiss()
-            print(f"# {part.__name__}: {time.monotonic() - start:.1f} s", flush=True)
-
-
 def main():
-    run_parts((test_killed_node, test_killed_daemon, test_killed_rank, test_killed_in_lock, test_suspended,
-               test_small_memory, test_lost_frames, test_ip, test_rails, test_mtu, test_lane, test_deleted_nic_of_job),
-              3, 2, "--ethernet", "--mode", "tc")
-    run_parts((test_deleted_nic_and_daemon, test_deleted_nics), 2, 2, "--ethernet")
-    run_parts((test_no_daemon,), 2, 1)
+    run_parts("f", (test_killed_node, test_killed_daemon, test_suspended, test_small_memory, test_ip, test_rails,
+                    test_mtu, test_lane), 3, 2, "--ethernet", "--mode", "tc")
+    run_parts("f", (test_deleted_nic_and_daemon, test_deleted_nics), 2, 2, "--ethernet")
     return tap.end()
 
 
