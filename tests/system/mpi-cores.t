@@ -61,13 +61,6 @@ def computing():
         TAP.ok(code == 3, f"computing: abort with the progress thread over {devices}", f"exit {code}\n{out}")
 
 
-def idle():
-    """A thread is there where packets may get lost, unless the user wants none; it rests when nothing is to do."""
-    for devices, value, threads in (("self+udp", "0", 1), ("self+udp", "1", 1), ("self+udp", "-1", 0),
-                                    ("self+shmem", "0", 0), ("self+shmem", "1", 1)):
-        program("away", 2, devices, ("progress_thread", value), ("idle", str(threads)))
-
-
 def available_kib():
     with open("/proc/meminfo", encoding="ascii") as f:
         for line in f:
@@ -115,7 +108,7 @@ def lab():
 def main():
     if not runner.is_built():
         return 0
-    for part in (unasked, batch, computing, idle, huge, lab):
+    for part in (unasked, batch, computing, huge, lab):
         part()
     return TAP.end()
 

@@ -44,6 +44,13 @@ def thread():
                f"dead: a killed peer is an error with the progress thread over {devices}", out)
 
 
+def idle():
+    """A thread is there where packets may get lost, unless the user wants none; it rests when nothing is to do."""
+    for devices, value, threads in (("self+udp", "0", 1), ("self+udp", "1", 1), ("self+udp", "-1", 0),
+                                    ("self+shmem", "0", 0), ("self+shmem", "1", 1)):
+        program("away", 2, devices, ("progress_thread", value), ("idle", str(threads)))
+
+
 def dead():
     for devices in ("self+shmem", "self+udp"):
         command = mpirun(2, *ONLY, *recovery(), f"{BUILD}/mpi/dead")
@@ -140,7 +147,7 @@ def lab():
 def main():
     if not runner.is_built():
         return 0
-    for part in (selection, windows, thread, memory, dead, lab):
+    for part in (selection, windows, thread, idle, memory, dead, lab):
         part()
     return TAP.end()
 
