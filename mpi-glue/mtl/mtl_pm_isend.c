@@ -6,7 +6,9 @@
  */
 #include "mpi-glue/mtl/mtl_pm.h"
 #include "mpi-glue/mtl/mtl_pm_lock.h"
+#include "mpi-glue/mtl/mtl_pm_orders.h"
 #include "mpi-glue/mtl/mtl_pm_short.h"
+#include "mpi-glue/mtl/mtl_pm_suspend.h"
 
 #include "opal/runtime/opal_progress.h"
 #include "ompi/constants.h"
@@ -57,6 +59,13 @@ static void init(struct mtl_pm_request *req, struct mtl_pm_peer *peer,
 	s->is_answered = false;
 	s->is_exposed = false;
 	s->list = NULL;
+}
+
+/* A rank that only sends short messages never waits, and Open MPI makes no progress for it. */
+static inline void look_at_orders(void)
+{
+	if (OPAL_UNLIKELY(mtl_pm_order_is_due()))
+		mtl_pm_suspend();
 }
 
 /* A program may send for long before it waits for anything, which is when Open MPI polls. */
@@ -145,6 +154,7 @@ int mtl_pm_isend(struct mca_mtl_base_module_t *mtl, struct ompi_communicator_t *
 	size_t length;
 	bool is_parked, is_in_burst = false;
 
+	look_at_orders();
 	mtl_pm_enter();
 	peer = mtl_pm_peer_of(comm, dest);
 	if (!peer) {
@@ -206,6 +216,7 @@ int mtl_pm_blocking_send(struct mca_mtl_base_module_t *mtl, struct ompi_communic
 {
 	struct mtl_pm_peer *peer;
 
+	look_at_orders();
 	mtl_pm_enter();
 	peer = mtl_pm_peer_of(comm, dest);
 	if (OPAL_UNLIKELY(!peer)) {
