@@ -42,7 +42,7 @@ HAS_MTL     := $(and $(MTL_OBJ),$(HAVE_OMPI))
 
 # Program and the directory it lies in with all that it needs beside it.
 PY_PROGRAMS := $(wildcard configs/scconf tests/lab/sclab pm-ethernet/ctl/pm-ethernetctl \
-	       $(addprefix scheduler/ctl/,scqueue scancel scinfo scmigrate sctop scpool) \
+	       $(addprefix scheduler/ctl/,scqueue scancel sccheckpoint scinfo scmigrate sctop scpool) \
 	       $(addprefix scout/,scout msgb msgblock sceptic sc_watch))
 # They read the version from mk/version.mk.
 PY_FILES    := $(filter-out %/demo,$(shell find $(wildcard configs tests/lab pm-ethernet/ctl scheduler/ctl scout) -type f \

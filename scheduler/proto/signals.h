@@ -21,4 +21,10 @@ void signals_release(const sigset_t *before);
 /* Nothing is handled, ignored or blocked. System calls only: for a child between fork and exec. */
 void signals_reset(void);
 
+/*
+ * By this scnoded has a scstepd without links come back. A scstepd that does not handle it yet
+ * ignores it, as the kernel does by default.
+ */
+#define SIGNALS_WAKE SIGURG
+
 #endif

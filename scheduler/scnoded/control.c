@@ -16,6 +16,7 @@
 #include "scheduler/proto/messages_check.h"
 #include "scheduler/proto/ops.h"
 #include "scheduler/scnoded/nspid.h"
+#include "scheduler/scnoded/parted.h"
 #include "scheduler/scnoded/steps.h"
 #include "scheduler/scnoded/uplink.h"
 
@@ -181,7 +182,8 @@ static void tell_started(struct step *step, const json_t *head)
 /* Of every message of MESSAGES_SCSTEPD_TO_SCNODED but the first, which returned() takes. */
 static void (*const handlers[MESSAGES_OPS])(struct step *step, const json_t *head) = {
 	[ON_ADOPT] = adopt,        [ON_KILL] = kill_ranks,        [ON_STARTED] = tell_started,
-	[ON_FAILED] = tell_failed, [ON_MIGRATED] = tell_migrated, [ON_ENDED] = tell_ended};
+	[ON_FAILED] = tell_failed, [ON_MIGRATED] = tell_migrated, [ON_PARTED] = parted_announced,
+	[ON_ENDED] = tell_ended};
 
 static void message(struct link *link, const char *op, json_t *head, const char *body,
 		    size_t body_size, void *owner)
@@ -216,6 +218,15 @@ static void closed(struct link *link, int error, const char *why, void *owner)
 	step->control = NULL;
 	if (step->pid <= 0 || step->is_leaving)
 		return;
+	/* One that was told to end would wait to be woken. */
+	if (step->parted && step->is_stopping) {
+		steps_leave(step, NULL);
+		return;
+	}
+	if (step->parted && !step->is_reported && !error) {
+		parted_closed(step, steps_await_return);
+		return;
+	}
 	if (!error || error == ECONNRESET) {
 		/* One that was told to end has its limit. */
 		if (!step->is_stopping)
@@ -277,7 +288,7 @@ static void returned(struct link *link, const char *op, json_t *head, const char
 	    !step->is_stopping && !step->is_reported) {
 		link_set(link, &events, step);
 		steps_tie(step, link);
-		answer(step, OP_REJOINED);
+		link_send(link, parted_back(step), NULL, 0);
 		steps_invite(step);
 	} else {
 		link_close(link, 0);

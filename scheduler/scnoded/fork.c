@@ -135,8 +135,8 @@ static void plan_init(const struct step *step, struct spawn *spawn, struct init_
 	const struct scnoded *d = step->daemon;
 	const struct order *order = step->order;
 
-	init_plan(init, order->uid, order->gid, step->memory);
 	record_path(d->options.run, step->id, RECORD_TMP, init->tmp);
+	init_plan(init, order->uid, order->gid, step->memory);
 	record_path(d->options.run, step->id, RECORD_SHM, init->shm);
 	init->hidden = list_hidden(step);
 	snprintf(init->stats, sizeof(init->stats), STATS_VARIABLE "=%s", init->shm);

@@ -26,7 +26,7 @@
 #define SHARE "size=5%"
 #define MOUNTS_MAX 256 /* on one directory: a user may have mounted more on top, by FUSE */
 
-enum init_step { ALONE, HOST_SHM, OWN_SHM, OWN_TMP, OWN_PROC, START };
+enum init_step { ALONE, HOST_SHM, OWN_SHM, OWN_TMP, OWN_PROC, LOG, START };
 
 static const char *const step_names[] = {
 	[ALONE] = "a mount namespace of its own",
@@ -34,6 +34,7 @@ static const char *const step_names[] = {
 	[OWN_SHM] = "a " SHM " of its own",
 	[OWN_TMP] = "a file system for its temporary files",
 	[OWN_PROC] = "a /proc of its own",
+	[LOG] = "a file for what its scstepd says",
 	[START] = "a process in its namespace",
 };
 
@@ -49,6 +50,9 @@ void init_plan(struct init_plan *ret, uid_t uid, gid_t gid, uint64_t bytes)
 	/* Pages and inodes are in the memory group of the process that has made them. */
 	if (bytes)
 		snprintf(size, sizeof(size), "nr_inodes=0,size=%llu", (unsigned long long)bytes);
+	snprintf(ret->log, sizeof(ret->log), "%s/" INIT_LOG, ret->tmp);
+	ret->uid = uid;
+	ret->gid = gid;
 	snprintf(ret->tmp_options, sizeof(ret->tmp_options), "mode=0700,uid=%u,gid=%u,%s", uid, gid,
 		 size);
 	snprintf(ret->shm_options, sizeof(ret->shm_options), "mode=1777,%s", size);
@@ -73,7 +77,7 @@ pid_t init_fork(void)
 	pid_t pid;
 
 	signals_hold(&before);
-	pid = bare_fork(CLONE_NEWPID | CLONE_NEWNS);
+	pid = bare_fork(CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC);
 	if (!pid)
 		return 0;
 	pid = pid < 0 ? -errno : pid;
@@ -127,16 +131,30 @@ static void drop_descriptors(void)
 	close_range(STDERR_FILENO + 1, ~0u, 0);
 }
 
+/* The daemon's log may be a socket, or on a mount of its own: neither is restorable. */
+static int open_log(const struct init_plan *plan)
+{
+	int fd = open(plan->log, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0600);
+
+	must(plan, fd, LOG);
+	must(plan, fchown(fd, plan->uid, plan->gid), LOG);
+	return fd;
+}
+
 void init_become(const struct init_plan *plan)
 {
 	char *const argv[] = {name, first, NULL};
 	char *const env[] = {NULL};
+	int log;
 	pid_t pid;
 
 	mount_all(plan);
+	log = open_log(plan);
 	pid = bare_fork(0);
 	must(plan, pid, START);
 	if (!pid) {
+		if (dup2(log, STDERR_FILENO) < 0)
+			_exit(EXIT_LOST);
 		/* its session and its group have no process of root's in them */
 		setsid();
 		return;

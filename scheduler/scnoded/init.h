@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * init - process 1 of a job's own pid and mount namespaces. A job that is to be written to disk has
- * them: its numbers of processes and names of files are then free on any host. It mounts /proc,
- * /dev/shm and the job's directory for temporary files, has scstepd below it, and reaps orphans. It
- * ends with scstepd, and then the kernel kills the rest. Knows nothing of jobs and orders.
+ * init - process 1 of a job's own pid, mount and IPC namespaces. A job that is to be written to
+ * disk has them: its numbers of processes and names of files are then free on any host. It mounts
+ * /proc, /dev/shm and the job's directory for temporary files, has scstepd below it, and reaps
+ * orphans. It ends with scstepd, and then the kernel kills the rest. Knows nothing of jobs and
+ * orders.
  */
 #ifndef SCHEDULER_SCNODED_INIT_H
 #define SCHEDULER_SCNODED_INIT_H
@@ -14,11 +15,16 @@
 #include <sys/types.h>
 
 #define INIT_NAME "openscore-init"
+#define INIT_LOG "scstepd.log"
+#define INIT_CHILD 2       /* number of scstepd in the namespace */
 #define INIT_SIGNALLED 128 /* its exit code above that: the signal that killed scstepd */
 
 /* Where everything lies; made before the fork, see spawn.h. */
 struct init_plan {
-	char tmp[PATH_MAX];        /* the job's directory for temporary files */
+	char tmp[PATH_MAX];      /* the job's directory for temporary files */
+	char log[PATH_MAX + 16]; /* standard error of scstepd, in it */
+	uid_t uid;               /* of the job */
+	gid_t gid;
 	char shm[PATH_MAX];        /* where the job finds the host's /dev/shm */
 	char stats[PATH_MAX + 16]; /* the variable that names it */
 	char tmp_options[160];     /* of the file systems in memory */
@@ -32,7 +38,7 @@ struct init_told {
 	int error; /* errno */
 };
 
-/* @bytes: of each file system; 0: half of the host's memory. */
+/* @bytes: of each file system; 0: as a share of the host's memory. @ret->tmp is filled before. */
 void init_plan(struct init_plan *ret, uid_t uid, gid_t gid, uint64_t bytes);
 /* The name of the thing that could not be had, for people. */
 const char *init_step_name(int step);

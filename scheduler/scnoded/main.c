@@ -36,13 +36,10 @@
 static void tick(struct ev_loop *loop, ev_timer *timer, int events)
 {
 	struct scnoded *d = timer->data;
-	struct pending *pending;
-
 	(void)events;
 	awake_beat(&d->awake, clock_monotonic_ns());
 	turn_tick(d->turn);
-	while ((pending = TAILQ_FIRST(&d->pending)) && pending->until < clock_monotonic_s())
-		steps_show_out(d, pending);
+	steps_show_out_late(d);
 	steps_look_at_memory(d);
 }
 

@@ -32,6 +32,7 @@
 #define GUESTS_MAX 1024
 
 struct cores;
+struct parted;
 struct remote;
 struct uplink;
 struct waiting;
@@ -54,6 +55,8 @@ struct step {
 	bool is_over;            /* wanted more memory than it may have, and is told to end */
 	bool is_leaving;         /* being killed and swept */
 	uint64_t change;         /* of devices: number of the request, 0 = it is answered */
+	struct parted *parted;   /* its scstepd has closed its links, and comes back; or NULL */
+	double look_from;        /* at its processes: not before, by clock_monotonic_s() */
 	bool is_stopping;        /* it was told to end, and has a limit for that */
 	bool wants_killed;       /* scstepd waits for OP_KILLED */
 	bool is_returning;       /* its scstepd has connected anew, and said nothing yet */

@@ -21,6 +21,7 @@
 #include "scheduler/scnoded/init.h"
 #include "scheduler/scnoded/limit.h"
 #include "scheduler/scnoded/memory.h"
+#include "scheduler/scnoded/parted.h"
 #include "scheduler/scnoded/record.h"
 #include "scheduler/scnoded/sweep.h"
 #include "scheduler/scnoded/uplink.h"
@@ -32,16 +33,6 @@
 #define END_ALL_S (STOP_S + END_S + 2.0)
 #define LIMIT_AGAIN_S 0.05
 #define EXIT_LOST 123
-
-struct step *steps_find(const struct scnoded *d, uint64_t id)
-{
-	struct step *step;
-
-	TAILQ_FOREACH(step, &d->steps, all)
-		if (step->id == id)
-			return step;
-	return NULL;
-}
 
 /* ---- the end ---- */
 
@@ -59,6 +50,8 @@ static void forget(struct step *step)
 	if (step->control)
 		link_close(step->control, 0);
 	waiting_close(step->waiting);
+	parted_forget(step);
+	steps_show_out(d, step->id);
 	order_free(step->order);
 	free(step->tmp);
 	free(step->text);
@@ -196,6 +189,11 @@ static void limit(struct step *step, double seconds)
 void steps_await_end(struct step *step)
 {
 	limit(step, step->is_reported ? END_S : VANISHED_S);
+}
+
+void steps_await_return(struct step *step)
+{
+	limit(step, REJOIN_S);
 }
 
 void steps_stop(struct step *step, const char *text)
@@ -352,21 +350,6 @@ static char *make_group(struct step *step)
 	return memory_hold(step);
 }
 
-void steps_invite(const struct step *step)
-{
-	struct scnoded *d = step->daemon;
-	struct pending *pending, *next;
-
-	for (pending = TAILQ_FIRST(&d->pending); pending; pending = next) {
-		next = TAILQ_NEXT(pending, all);
-		if (pending->job != step->id)
-			continue;
-		TAILQ_REMOVE(&d->pending, pending, all);
-		steps_pending(d, pending->fd, pending->job);
-		free(pending);
-	}
-}
-
 void steps_start(struct scnoded *d, struct order *order)
 {
 	char why[512], *text;
@@ -407,51 +390,6 @@ void steps_tie(struct step *step, struct link *link)
 		link_close(step->control, 0);
 	step->control = link;
 	ev_timer_stop(step->daemon->loop, &step->limit);
-}
-
-/* ---- connections for jobs ---- */
-
-void steps_show_out(struct scnoded *d, struct pending *pending)
-{
-	TAILQ_REMOVE(&d->pending, pending, all);
-	close(pending->fd);
-	free(pending);
-}
-
-static void wait_for_job(struct scnoded *d, int fd, uint64_t job)
-{
-	struct pending *pending = calloc(1, sizeof(*pending)), *each;
-	size_t n = 0;
-
-	TAILQ_FOREACH(each, &d->pending, all)
-		n++;
-	if (!pending) {
-		close(fd);
-		return;
-	}
-	/*
-	 * Nobody knows yet who they are: whoever comes last has the best chance to be an honest
-	 * one.
-	 */
-	if (n && files_full(n, GUESTS_MAX))
-		steps_show_out(d, TAILQ_FIRST(&d->pending));
-	*pending = (struct pending){
-		.fd = fd, .job = job, .until = clock_monotonic_s() + PENDING_WAIT_S};
-	TAILQ_INSERT_TAIL(&d->pending, pending, all);
-}
-
-void steps_pending(struct scnoded *d, int fd, uint64_t job)
-{
-	struct step *step = steps_find(d, job);
-
-	if (!step || (!step->control && !step->is_leaving)) {
-		wait_for_job(d, fd, job);
-		return;
-	}
-	/* A scstepd that does not read gets no connections. */
-	if (step->control && !link_is_full(step->control))
-		link_send_fds(step->control, json_pack("{s:s}", "op", OP_DOOR), &fd, 1);
-	close(fd);
 }
 
 /* ---- beats ---- */
@@ -537,8 +475,11 @@ static void take_over(struct scnoded *d, uint64_t id)
 	if (d->form == CGROUP_NONE)
 		cgroup_put_step(step->group, pid);
 	watch(step);
-	if (!step->is_leaving)
-		limit(step, REJOIN_S);
+	if (step->is_leaving)
+		return;
+	/* it may have parted from the scnoded before */
+	parted_wake(step);
+	steps_await_return(step);
 }
 
 /* Groups without a record: the run directory was lost. */
@@ -577,7 +518,6 @@ void steps_open(struct scnoded *d)
 void steps_close(struct scnoded *d)
 {
 	struct step *step;
-	struct pending *pending;
 
 	while ((step = TAILQ_FIRST(&d->steps))) {
 		if (step->group) {
@@ -586,6 +526,5 @@ void steps_close(struct scnoded *d)
 		}
 		forget(step);
 	}
-	while ((pending = TAILQ_FIRST(&d->pending)))
-		steps_show_out(d, pending);
+	steps_show_out(d, 0);
 }

@@ -27,14 +27,18 @@ void steps_stop(struct step *step, const char *text);
 void steps_leave(struct step *step, const char *text);
 /* Its scstepd has gone from its link: ends soon, or is killed. */
 void steps_await_end(struct step *step);
+/* Its scstepd is to come back soon, or is killed. */
+void steps_await_return(struct step *step);
 /* A connection to its scstepd: @link is the step's from now on. */
 void steps_tie(struct step *step, struct link *link);
 /* Hands a connection to its job, now or when its scstepd is there. */
 void steps_pending(struct scnoded *d, int fd, uint64_t job);
 /* Its scstepd is there: it gets the connections that have waited. */
 void steps_invite(const struct step *step);
-/* Closes a pending connection. */
-void steps_show_out(struct scnoded *d, struct pending *pending);
+/* Closes connections that have waited too long for their job. */
+void steps_show_out_late(struct scnoded *d);
+/* Closes those that wait for this job; 0: for any. */
+void steps_show_out(struct scnoded *d, uint64_t job);
 /* CPU time since the last call and whether that is next to nothing. */
 bool steps_is_idle(struct step *step, double now, uint64_t *cpu_ns);
 

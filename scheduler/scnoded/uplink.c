@@ -296,6 +296,7 @@ static void (*const handlers[MESSAGES_OPS])(struct uplink *up, const json_t *hea
 							    [ON_SIGNAL] = pass_on,
 							    [ON_NOTE] = pass_on,
 							    [ON_MIGRATE] = on_migrate,
+							    [ON_CHECKPOINT] = on_migrate,
 							    [ON_ERROR] = on_error,
 							    [ON_BEAT] = on_beat};
 

@@ -11,17 +11,16 @@
 #include "scheduler/scored/nodes.h"
 #include "scheduler/scored/users_connection.h"
 
-char *migrate_ask(struct user *user, struct sjob *job, const char *network, const char **ret_error)
+/* Why the job can't be asked now, to be freed; NULL: it can. */
+static char *check(const struct user *user, const struct sjob *job, const char **ret_error)
 {
-	char why[512], *devices;
-
 	*ret_error = "EBUSY";
 	if (user->moves)
 		return daemon_text("this connection waits for job %llu already",
 				   (unsigned long long)user->moves->id);
 	if (job->mover)
-		return daemon_text("job %llu is changing its devices already; try again when it "
-				   "has",
+		return daemon_text("the ranks of job %llu stand still already, for another "
+				   "request; try again in a moment",
 				   (unsigned long long)job->id);
 	*ret_error = "EINVAL";
 	if (job->state != SJOB_RUNNING)
@@ -34,17 +33,51 @@ char *migrate_ask(struct user *user, struct sjob *job, const char *network, cons
 		return daemon_text("host %s, the first one of job %llu, is not connected now; try "
 				   "again when scinfo shows it as up",
 				   job->hosts[0].node->name, (unsigned long long)job->id);
+	return NULL;
+}
+
+/* @head: without the job and the number of the request. */
+static void ask(struct user *user, struct sjob *job, json_t *head)
+{
+	/* also after a restart of ours no answer to an older request has it */
+	job->change = clock_realtime_ns() & INT64_MAX;
+	json_object_set_new(head, "id", json_integer((json_int_t)job->id));
+	json_object_set_new(head, "serial", json_integer((json_int_t)job->change));
+	nodes_send(job->hosts[0].node, head);
+	job->mover = user;
+	user->moves = job;
+}
+
+char *migrate_ask(struct user *user, struct sjob *job, const char *network, const char **ret_error)
+{
+	char why[512], *devices, *text = check(user, job, ret_error);
+
+	if (text)
+		return text;
 	devices = network_devices(user->scored->cluster, network, why, sizeof(why));
 	if (!devices)
 		return daemon_text("%s", why);
-	/* also after a restart of ours no answer to an older request has it */
-	job->change = clock_realtime_ns() & INT64_MAX;
-	nodes_send(job->hosts[0].node,
-		   json_pack("{s:s, s:I, s:I, s:s}", "op", OP_MIGRATE, "id", (json_int_t)job->id,
-			     "serial", (json_int_t)job->change, "devices", devices));
+	job->is_tried = false;
+	ask(user, job, json_pack("{s:s, s:s}", "op", OP_MIGRATE, "devices", devices));
 	free(devices);
-	job->mover = user;
-	user->moves = job;
+	return NULL;
+}
+
+char *migrate_try(struct user *user, struct sjob *job, const char **ret_error)
+{
+	char *text = check(user, job, ret_error);
+
+	if (text)
+		return text;
+	*ret_error = "EINVAL";
+	if (!job->job->wants_checkpoint)
+		return daemon_text(
+			"job %llu was started without -checkpoint, so its processes have "
+			"no numbers of their own by which they could be restored; start "
+			"it by scrun -checkpoint",
+			(unsigned long long)job->id);
+	job->is_tried = true;
+	ask(user, job, json_pack("{s:s}", "op", OP_CHECKPOINT));
 	return NULL;
 }
 
@@ -75,11 +108,14 @@ void migrate_over(struct scored *d, struct node *node, uint64_t id, uint64_t ser
 	if (!job || !job->mover || job->hosts[0].node != node || job->change != serial)
 		return;
 	if (is_changed) {
-		daemon_say("job %llu has changed its devices, and stood still for %.3f s",
-			   (unsigned long long)id, stood_s);
+		daemon_say("job %llu %s, and stood still for %.3f s", (unsigned long long)id,
+			   job->is_tried ? "can be written to disk" : "has changed its devices",
+			   stood_s);
 		users_say(part(job), json_pack("{s:s, s:f}", "op", OP_OK, "stood_s", stood_s));
 	} else {
-		daemon_say("job %llu has not changed its devices: %s", (unsigned long long)id,
+		daemon_say("job %llu %s: %s", (unsigned long long)id,
+			   job->is_tried ? "can't be written to disk"
+					 : "has not changed its devices",
 			   text);
 		disappoint(job, "ECANCELED", text);
 	}
@@ -105,7 +141,10 @@ void migrate_forget_node(struct scored *d, const struct node *node)
 		if (job->n_hosts && job->hosts[0].node == node)
 			disappoint(
 				job, "ECONNRESET",
-				"the control link to the job's first host was lost, so it is not "
-				"known whether the job has changed its devices; try again when "
-				"scinfo shows the host as up");
+				job->is_tried
+					? "the control link to the job's first host was lost; try "
+					  "again when scinfo shows the host as up"
+					: "the control link to the job's first host was lost, so "
+					  "it is not known whether the job has changed its "
+					  "devices; try again when scinfo shows the host as up");
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * migrate - a user waits for a running job to change its devices. A job has one such user at a
- * time, and a connection waits for one job.
+ * migrate - a user waits until the ranks of a running job have stood still: to change their
+ * devices, or to see whether they can be written to disk. A job has one such user at a time, and a
+ * connection waits for one job.
  */
 #ifndef SCHEDULER_SCORED_MIGRATE_H
 #define SCHEDULER_SCORED_MIGRATE_H
@@ -13,6 +14,8 @@
  * freed, and *ret_error is the name of an errno.
  */
 char *migrate_ask(struct user *user, struct sjob *job, const char *network, const char **ret_error);
+/* The same, for whether the job can be written to disk. It goes on in any case. */
+char *migrate_try(struct user *user, struct sjob *job, const char **ret_error);
 /* From the leader's host. An answer that nobody waits for is ignored. */
 void migrate_over(struct scored *d, struct node *node, uint64_t id, uint64_t serial,
 		  bool is_changed, const char *text, double stood_s);

@@ -116,8 +116,9 @@ struct sjob {
 	size_t bytes;            /* charged */
 	/* the scrun that waits for it; NULL: gone, or lost when we started anew */
 	struct user *user;
-	struct user *mover; /* waits for its change of devices; NULL: nobody does */
+	struct user *mover; /* waits until its ranks have stood still; NULL: nobody does */
 	uint64_t change;    /* number of that request */
+	bool is_tried;      /* it is only whether the job can be written to disk */
 	bool is_suspended, is_resting;
 	bool is_ended; /* code and text are final */
 	int code;

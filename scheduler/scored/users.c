@@ -319,6 +319,16 @@ static void migrate(struct user *user, const json_t *head)
 		refuse_taking(user, error, why);
 }
 
+static void checkpoint(struct user *user, const json_t *head)
+{
+	struct sjob *job = job_of(user, head);
+	const char *error;
+	char *why = job ? migrate_try(user, job, &error) : NULL;
+
+	if (why)
+		refuse_taking(user, error, why);
+}
+
 static void cancel_one(struct user *user, struct sjob *job, int signal, const char *text)
 {
 	if (signal)
@@ -413,7 +423,7 @@ static void cluster(struct user *user, const json_t *head)
 static void (*const requests[MESSAGES_OPS])(struct user *user, const json_t *head) = {
 	[ON_SUBMIT] = submit, [ON_SUSPEND] = suspend, [ON_CANCEL] = cancel,
 	[ON_JOBS] = jobs,     [ON_CLUSTER] = cluster, [ON_ACTIVITY] = activity,
-	[ON_DRAIN] = drain,   [ON_MIGRATE] = migrate};
+	[ON_DRAIN] = drain,   [ON_MIGRATE] = migrate, [ON_CHECKPOINT] = checkpoint};
 
 static void message(struct link *link, const char *op, json_t *head, const char *body,
 		    size_t body_size, void *owner)

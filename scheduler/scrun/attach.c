@@ -12,13 +12,21 @@
 #include "scheduler/scrun/ending.h"
 #include "scheduler/scrun/terminal.h"
 
+#define LEAVE_S 15.0 /* for input that the leader has not read yet; it waits for 10 s */
+#define RETRY_S 0.1
+
 struct attach {
 	const struct attach_events *events;
 	void *owner;
-	struct link *link; /* NULL = gone */
+	struct ev_loop *loop;
+	struct auth *auth;
+	struct link *link; /* NULL = gone, or away */
+	bool is_away;      /* the leader told us to leave, and is tried again and again */
+	ev_timer retry;
 	const struct place *place;
-	bool is_attached;
-	int64_t room; /* bytes of input */
+	bool is_attached, was_attached;
+	int64_t room;   /* bytes of input */
+	uint64_t early; /* signals, bit N for N: for the leader when it is there again */
 };
 
 static void on_ready(struct link *link, void *owner)
@@ -33,13 +41,29 @@ static void on_ready(struct link *link, void *owner)
 		  NULL, 0);
 }
 
+/* Those that the user has sent while we were away. */
+static void send_early(struct attach *a)
+{
+	uint64_t early = a->early;
+
+	a->early = 0;
+	for (int signal = 1; signal < 64; signal++)
+		if (early & (UINT64_C(1) << signal))
+			attach_signal(a, signal);
+}
+
 static void on_attached(struct attach *a, const json_t *head, const char *body, size_t size)
 {
 	if (a->is_attached)
 		return;
 	a->is_attached = true;
-	a->room = LINK_FULL;
-	a->events->attached(a->owner);
+	a->is_away = false;
+	if (!a->was_attached) {
+		a->was_attached = true;
+		a->room = LINK_FULL;
+		a->events->attached(a->owner);
+	}
+	send_early(a);
 	a->events->room(a->owner);
 }
 
@@ -80,6 +104,16 @@ static void on_output(struct attach *a, const json_t *head, const char *body, si
 		refuse(a, "output of a rank that there is not");
 }
 
+/* All that it has sent is here. It reads what we have sent before it sees the end. */
+static void on_leave(struct attach *a, const json_t *head, const char *body, size_t size)
+{
+	link_close(a->link, LEAVE_S);
+	a->link = NULL;
+	a->is_attached = false;
+	a->is_away = true;
+	ev_timer_again(a->loop, &a->retry);
+}
+
 static void on_ok(struct attach *a, const json_t *head, const char *body, size_t size)
 {
 	a->events->answered(a->owner);
@@ -115,6 +149,7 @@ static void (*const handlers[MESSAGES_OPS])(struct attach *a, const json_t *head
 					    size_t size) = {[ON_OUT] = on_output,
 							    [ON_IN_ROOM] = on_room,
 							    [ON_ATTACHED] = on_attached,
+							    [ON_LEAVE] = on_leave,
 							    [ON_OK] = on_ok,
 							    [ON_RANK_ENDED] = on_rank_ended,
 							    [ON_NOTE] = on_note,
@@ -143,12 +178,31 @@ static void on_closed(struct link *link, int error, const char *why, void *owner
 	struct attach *a = owner;
 
 	a->link = NULL;
-	a->events->lost(error, why, a->owner);
+	if (a->is_away)
+		ev_timer_again(a->loop, &a->retry);
+	else
+		a->events->lost(error, why, a->owner);
 }
 
 static const struct link_events link_events = {.ready = on_ready,
 					       .message = on_message,
 					       .closed = on_closed};
+
+static void connect_to_leader(struct attach *a)
+{
+	a->link = link_connect(a->loop, a->auth, a->place->leader, a->place->id, "scrun",
+			       a->place->uid, &link_events, a);
+}
+
+/* As long as the job is there: scored tells when it is not. */
+static void on_retry(struct ev_loop *loop, ev_timer *timer, int events)
+{
+	struct attach *a = timer->data;
+
+	connect_to_leader(a);
+	if (a->link)
+		ev_timer_stop(loop, timer);
+}
 
 struct attach *attach_open(struct ev_loop *loop, struct auth *auth, const struct place *place,
 			   const struct attach_events *events, void *owner)
@@ -157,9 +211,11 @@ struct attach *attach_open(struct ev_loop *loop, struct auth *auth, const struct
 
 	if (!a)
 		return NULL;
-	*a = (struct attach){.events = events, .owner = owner, .place = place};
-	a->link = link_connect(loop, auth, place->leader, place->id, "scrun", place->uid,
-			       &link_events, a);
+	*a = (struct attach){
+		.events = events, .owner = owner, .place = place, .loop = loop, .auth = auth};
+	ev_timer_init(&a->retry, on_retry, 0, RETRY_S);
+	a->retry.data = a;
+	connect_to_leader(a);
 	if (!a->link) {
 		free(a);
 		return NULL;
@@ -171,6 +227,7 @@ void attach_close(struct attach *a)
 {
 	if (!a)
 		return;
+	ev_timer_stop(a->loop, &a->retry);
 	if (a->link)
 		link_close(a->link, 0);
 	free(a);
@@ -189,8 +246,17 @@ void attach_input(struct attach *a, const void *data, size_t size)
 	link_send(a->link, json_pack("{s:s}", "op", OP_IN), data, size);
 }
 
+bool attach_is_away(const struct attach *a)
+{
+	return a->is_away;
+}
+
 bool attach_signal(struct attach *a, int signal)
 {
+	if (a->is_away && signal > 0 && signal < 64) {
+		a->early |= UINT64_C(1) << signal;
+		return true;
+	}
 	return a->link && a->is_attached &&
 	       !link_send(a->link, json_pack("{s:s, s:i}", "op", OP_SIGNAL, "signal", signal), NULL,
 			  0);

@@ -41,8 +41,10 @@ void attach_close(struct attach *attach);
 size_t attach_room(const struct attach *attach);
 /* At most attach_room() bytes; size 0: the end of the input. */
 void attach_input(struct attach *attach, const void *data, size_t size);
-/* false: the leader is not there. */
+/* false: the leader is not there. One that is away gets it when it is back. */
 bool attach_signal(struct attach *attach, int signal);
+/* The leader has closed its links for a while, and is tried again and again. */
+bool attach_is_away(const struct attach *attach);
 void attach_window(struct attach *attach, int columns, int rows);
 /* The debugger has seen the ranks: they may leave MPI_Init. */
 void attach_release(struct attach *attach);

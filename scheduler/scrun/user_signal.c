@@ -25,8 +25,8 @@ void user_signal_answer_due(struct ev_loop *loop, ev_timer *timer, int events)
 {
 	struct session *s = timer->data;
 
-	/* It is us who do not listen; or the end is known. */
-	if (output_is_full(s->output) && s->state == RUNNING)
+	/* It is us who do not listen, or it can't hear us now; or the end is known. */
+	if ((output_is_full(s->output) || attach_is_away(s->attach)) && s->state == RUNNING)
 		return;
 	ev_timer_stop(loop, timer);
 	if (s->state != RUNNING || s->is_leader_done)

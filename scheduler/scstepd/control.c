@@ -23,6 +23,10 @@
 #include "scheduler/scstepd/ranks.h"
 #include "scheduler/scstepd/standstill.h"
 
+#define PART_S 1.0
+/* Without a word of scnoded we come back by then: it looks at us for 8 s at most, or was killed. */
+#define RETURN_S 15.0
+#define TRIES ((unsigned int)(CONTROL_REJOIN_S / CONTROL_RETRY_S))
 #define PENDING_MAX 1024 /* who have not said yet who they are */
 
 struct control {
@@ -32,6 +36,8 @@ struct control {
 	size_t n_adopting;
 	bool is_killing; /* not answered */
 	bool is_lost;    /* for good */
+	bool is_parted;  /* closed by us; the order to return is waited for */
+	bool is_shut;    /* nobody is let in */
 	ev_timer retry;
 	unsigned int tries_left; /* to reach scnoded anew */
 	int fds[LINK_FDS_MAX];   /* came for the next message */
@@ -100,7 +106,7 @@ static void take_pending(struct control *control)
 {
 	struct pending *pending = calloc(1, sizeof(*pending));
 
-	if (control->n_fds != 1 || !pending || !control->step->order)
+	if (control->n_fds != 1 || !pending || !control->step->order || control->is_shut)
 		goto refused;
 	pending->control = control;
 	pending->link = link_accept(control->step->loop, control->step->auth, control->fds[0],
@@ -136,6 +142,17 @@ static void on_start(struct control *control, json_t *head)
 
 static void on_rejoined(struct control *control, json_t *head)
 {
+	const char *why = NULL;
+
+	if (!control->is_parted)
+		return;
+	control->is_parted = false;
+	if (!json_is_true(json_object_get(head, "is_restorable")))
+		why = head_text(head, "text");
+	/* it does not know that we had parted */
+	if (why && !*why)
+		why = "its scnoded was started anew meanwhile; try again";
+	course_returned(control->step, why);
 }
 
 /* In a pid namespace: the number by which others know one of our ranks. */
@@ -209,10 +226,10 @@ static void on_stop(struct control *control, json_t *head)
 
 /* Of every message of MESSAGES_SCNODED_TO_SCSTEPD. */
 static void (*const handlers[MESSAGES_OPS])(struct control *control, json_t *head) = {
-	[ON_START] = on_start,    [ON_REJOINED] = on_rejoined, [ON_ADOPTED] = on_adopted,
-	[ON_FAILED] = on_failed,  [ON_DOOR] = on_door,         [ON_KILLED] = on_killed,
-	[ON_SIGNAL] = on_signal,  [ON_NOTE] = on_note,         [ON_STOP] = on_stop,
-	[ON_MIGRATE] = on_migrate};
+	[ON_START] = on_start,     [ON_REJOINED] = on_rejoined, [ON_ADOPTED] = on_adopted,
+	[ON_FAILED] = on_failed,   [ON_DOOR] = on_door,         [ON_KILLED] = on_killed,
+	[ON_SIGNAL] = on_signal,   [ON_NOTE] = on_note,         [ON_STOP] = on_stop,
+	[ON_MIGRATE] = on_migrate, [ON_CHECKPOINT] = on_migrate};
 
 static void on_message(struct link *link, const char *op, json_t *head, const char *body,
 		       size_t body_size, void *owner)
@@ -256,7 +273,7 @@ static void on_closed(struct link *link, int error, const char *why, void *owner
 		ev_break(control->step->loop, EVBREAK_ALL);
 		return;
 	}
-	control->tries_left = (unsigned int)(CONTROL_REJOIN_S / CONTROL_RETRY_S);
+	control->tries_left = TRIES;
 	ev_timer_again(control->step->loop, &control->retry);
 }
 
@@ -402,6 +419,65 @@ void control_migrated(struct control *control, uint64_t serial, bool is_changed,
 					   text, "stood_s", stood_s));
 }
 
+/* Pairs of process and rank; of a world that was spawned others would be meant. */
+static json_t *numbers_of(const struct step *step)
+{
+	json_t *all = json_array();
+
+	for (size_t i = 0; i < ranks_count(step->ranks); i++) {
+		const struct rank *rank = ranks_at(step->ranks, i);
+
+		if (!rank->has_ended && !rank->world->number)
+			json_array_append_new(all, json_pack("[I, I]", (json_int_t)rank->pid,
+							     (json_int_t)rank->number));
+	}
+	return all;
+}
+
+/* They try again. */
+static void forget_callers(struct control *control)
+{
+	while (control->pending) {
+		link_close(control->pending->link, 0);
+		forget_pending(control->pending);
+	}
+	while (control->n_fds)
+		close(control->fds[--control->n_fds]);
+}
+
+void control_shut(struct control *control, bool is_shut)
+{
+	control->is_shut = is_shut;
+	if (is_shut)
+		forget_callers(control);
+}
+
+void control_part(struct control *control)
+{
+	control->is_parted = true;
+	send_to_scnoded(control, json_pack("{s:s, s:I, s:o}", "op", OP_PARTED, "id",
+					   (json_int_t)control->step->order->id, "ranks",
+					   numbers_of(control->step)));
+	/* It is tried already, and does not know of us. */
+	if (!control->link)
+		return;
+	link_close(control->link, PART_S);
+	control->link = NULL;
+	control->tries_left = TRIES;
+	ev_timer_stop(control->step->loop, &control->retry);
+	ev_timer_set(&control->retry, RETURN_S, CONTROL_RETRY_S);
+	ev_timer_start(control->step->loop, &control->retry);
+}
+
+void control_return(struct control *control)
+{
+	if (!control->is_parted || control->link)
+		return;
+	control->tries_left = TRIES;
+	ev_timer_again(control->step->loop, &control->retry);
+	ev_feed_event(control->step->loop, &control->retry, EV_TIMER);
+}
+
 int control_kill(struct control *control)
 {
 	if (control->is_lost)
@@ -415,12 +491,7 @@ void control_close(struct control *control)
 {
 	if (!control)
 		return;
-	while (control->pending) {
-		link_close(control->pending->link, 0);
-		forget_pending(control->pending);
-	}
-	while (control->n_fds)
-		close(control->fds[--control->n_fds]);
+	forget_callers(control);
 	ev_timer_stop(control->step->loop, &control->retry);
 	if (control->link)
 		link_close(control->link, 1.0);

@@ -29,6 +29,16 @@ void control_ended(struct control *control, int code, const char *text);
 /* The leader: OP_MIGRATE has ended; @text: why the devices are those of before. */
 void control_migrated(struct control *control, uint64_t serial, bool is_changed, const char *text,
 		      double stood_s);
+/*
+ * Nobody who calls is let in, until @is_shut is false: callers are back before others have gone,
+ * and would stand between them and control_part(). They try again.
+ */
+void control_shut(struct control *control, bool is_shut);
+/* We have no link but this one, and close it: scnoded is told, and wakes us when we may return. */
+void control_part(struct control *control);
+/* It has. course_returned() follows, or the end of the job. */
+void control_return(struct control *control);
+
 /* All that is left of the ranks dies: step_killed() follows, unless there is no scnoded: -EPIPE. */
 int control_kill(struct control *control);
 

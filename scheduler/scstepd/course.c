@@ -15,6 +15,7 @@
 #include "scheduler/proto/link.h"
 #include "scheduler/proto/messages_check.h"
 #include "scheduler/proto/ops.h"
+#include "scheduler/proto/signals.h"
 #include "scheduler/scstepd/absence.h"
 #include "scheduler/scstepd/bind.h"
 #include "scheduler/scstepd/control.h"
@@ -103,6 +104,8 @@ void course_stop(struct step *step, int code, const char *text)
 	/* The cause of the end, if only this host knows it, must not be lost with the host. */
 	if (!step->leader && !step->is_told)
 		control_failed(step->control, code, text);
+	if (step->tree)
+		tree_release(step->tree);
 	step->state = STEP_STOPPING;
 	ev_timer_set(&step->limit, COURSE_TERM_S, 0);
 	ev_timer_start(step->loop, &step->limit);
@@ -353,11 +356,14 @@ static void on_drained(void *owner)
 	output_check(step->output);
 }
 
+static void on_parted(void *owner);
+
 static const struct tree_events tree_events = {.joined = on_joined,
 					       .message = on_message,
 					       .combine = on_combine,
 					       .lost = on_lost,
-					       .drained = on_drained};
+					       .drained = on_drained,
+					       .parted = on_parted};
 
 /* ---- the order ---- */
 
@@ -366,6 +372,84 @@ static void on_migrated(struct step *step, uint64_t serial, bool is_changed, con
 {
 	control_migrated(step->control, serial, is_changed, text, stood_s);
 }
+
+/* ---- all links go, and come again ---- */
+
+static void hold(struct step *step)
+{
+	ev_timer_stop(step->loop, &step->part_limit);
+	control_shut(step->control, true);
+	tree_hold(step->tree);
+	standstill_ready(step->standstill, NULL);
+}
+
+static void part(struct step *step)
+{
+	if (step->leader && leader_is_awaited(step->leader)) {
+		standstill_ready(step->standstill, "scrun is not attached yet; try again");
+		return;
+	}
+	if (!step->leader || leader_part(step->leader)) {
+		hold(step);
+		return;
+	}
+	ev_timer_set(&step->part_limit, COURSE_PART_S, 0);
+	ev_timer_start(step->loop, &step->part_limit);
+}
+
+void course_front_parted(struct step *step)
+{
+	if (ev_is_active(&step->part_limit))
+		hold(step);
+}
+
+static void on_part_limit(struct ev_loop *loop, ev_timer *watcher, int events)
+{
+	struct step *step = watcher->data;
+
+	standstill_ready(step->standstill,
+			 "scrun does not take what the ranks have printed; is it stopped, or does "
+			 "nobody read its output?");
+}
+
+static void go_away(struct step *step)
+{
+	tree_part(step->tree);
+}
+
+static void on_parted(void *owner)
+{
+	const struct step *step = owner;
+
+	control_part(step->control);
+}
+
+/* scnoded says so, as no link is left by which it could. */
+static void on_wake(struct ev_loop *loop, ev_signal *watcher, int events)
+{
+	const struct step *step = watcher->data;
+
+	if (step->control)
+		control_return(step->control);
+}
+
+static void stay(struct step *step)
+{
+	control_shut(step->control, false);
+	if (tree_go_on(step->tree, step->order))
+		course_stop(step, STEP_CODE_LOST, "out of memory");
+}
+
+void course_returned(struct step *step, const char *why)
+{
+	stay(step);
+	standstill_ready(step->standstill, why);
+}
+
+static const struct standstill_events standstill_events = {.told = on_migrated,
+							   .part = part,
+							   .go_away = go_away,
+							   .stay = stay};
 
 static int make_parts(struct step *step, char *why, size_t why_size)
 {
@@ -378,7 +462,7 @@ static int make_parts(struct step *step, char *why, size_t why_size)
 	step->output = output_open(step);
 	step->input = input_open(step);
 	step->ranks = ranks_open(step);
-	step->standstill = standstill_open(step, on_migrated);
+	step->standstill = standstill_open(step, &standstill_events);
 	if (!step->standstill) {
 		snprintf(why, why_size, "host %s: %s/" STANDSTILL_FILE " can't be made: %s",
 			 step->host, step->tmpdir, strerror(errno));
@@ -463,6 +547,11 @@ int course_open(struct step *step, struct ev_loop *loop, int fd)
 	step->limit.data = step;
 	ev_prepare_init(&step->check, on_check);
 	step->check.data = step;
+	ev_timer_init(&step->part_limit, on_part_limit, 0, 0);
+	step->part_limit.data = step;
+	ev_signal_init(&step->wake, on_wake, SIGNALS_WAKE);
+	step->wake.data = step;
+	ev_signal_start(loop, &step->wake);
 	shift_open(loop);
 	step->auth = auth_open(loop, getenv("SCORE_MUNGE_SOCKET"));
 	if (!step->auth)
@@ -475,6 +564,8 @@ void course_close(struct step *step)
 {
 	ev_timer_stop(step->loop, &step->limit);
 	ev_prepare_stop(step->loop, &step->check);
+	ev_timer_stop(step->loop, &step->part_limit);
+	ev_signal_stop(step->loop, &step->wake);
 	output_close(step->output);
 	input_close(step->input);
 	leader_close(step->leader);

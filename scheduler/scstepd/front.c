@@ -28,6 +28,7 @@ struct front {
 	uint64_t job;
 	struct link *link;
 	bool is_attached, is_gone;
+	bool is_parting; /* it was told to close its link, and has not yet */
 	struct waiting *first, **last;
 };
 
@@ -122,7 +123,16 @@ static void on_drained(struct link *link, void *owner)
 
 static void on_closed(struct link *link, int error, const char *why, void *owner)
 {
-	leave(owner);
+	struct front *front = owner;
+
+	/* A link that breaks may have lost input. */
+	if (!front->is_parting || error) {
+		leave(front);
+		return;
+	}
+	front->link = NULL;
+	front->is_parting = front->is_attached = false;
+	front->events->parted(front->owner);
 }
 
 static const struct link_events front_events = {.message = on_message,
@@ -131,6 +141,11 @@ static const struct link_events front_events = {.message = on_message,
 
 void front_enter(struct front *front, struct link *link)
 {
+	/* It is back before the end of its first link has come, and tries again. */
+	if (front->is_parting) {
+		link_close(link, 0);
+		return;
+	}
 	if (front->link || front->is_gone) {
 		link_send(link,
 			  json_pack("{s:s, s:s, s:s}", "op", OP_ERROR, "error", "EBUSY", "text",
@@ -149,7 +164,7 @@ void front_send(struct front *front, json_t *head, const void *body, size_t size
 
 	if (!head)
 		return;
-	if (front->is_attached && front->link) {
+	if (front->is_attached && front->link && !front->is_parting) {
 		/* A link that is ending says so itself. */
 		link_send(front->link, head, body, size);
 		return;
@@ -166,16 +181,30 @@ void front_send(struct front *front, json_t *head, const void *body, size_t size
 	front->last = &waiting->next;
 }
 
+bool front_part(struct front *front)
+{
+	if (front->link && front->is_attached) {
+		link_send(front->link, json_pack("{s:s}", "op", OP_LEAVE), NULL, 0);
+		front->is_parting = true;
+		return false;
+	}
+	/* one that has not said who it is comes again as well */
+	if (front->link)
+		link_close(front->link, 0);
+	front->link = NULL;
+	return true;
+}
+
 bool front_is_full(const struct front *front)
 {
 	if (front->is_gone)
 		return false;
-	return !front->is_attached || link_is_full(front->link);
+	return !front->is_attached || front->is_parting || link_is_full(front->link);
 }
 
 bool front_is_awaited(const struct front *front)
 {
-	return !front->is_attached && !front->is_gone;
+	return (!front->is_attached || front->is_parting) && !front->is_gone;
 }
 
 void front_close(struct front *front)

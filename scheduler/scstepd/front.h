@@ -20,6 +20,7 @@ struct front_events {
 			void *owner);
 	void (*drained)(void *owner);
 	void (*gone)(void *owner);
+	void (*parted)(void *owner); /* after front_part() */
 };
 
 /* @job: whose scrun it waits for. */
@@ -30,6 +31,11 @@ void front_enter(struct front *front, struct link *link);
 void front_send(struct front *front, json_t *head, const void *body, size_t size);
 /* Output should wait: scrun is not there yet, or does not keep up. */
 bool front_is_full(const struct front *front);
+/*
+ * scrun shall close its link, having taken all that was sent, and attach anew later; what is sent
+ * meanwhile waits. True: there is none. Else parted() follows, or gone().
+ */
+bool front_part(struct front *front);
 /* It has not attached yet, nor gone. */
 bool front_is_awaited(const struct front *front);
 void front_close(struct front *front);

@@ -18,6 +18,7 @@
 #include "scheduler/proto/ops.h"
 #include "scheduler/scstepd/absence.h"
 #include "scheduler/scstepd/control.h"
+#include "scheduler/scstepd/course.h"
 #include "scheduler/scstepd/flow.h"
 #include "scheduler/scstepd/front.h"
 #include "scheduler/scstepd/transport.h"
@@ -466,10 +467,23 @@ static void on_front_gone(void *owner)
 	leader_end(leader, STEP_CODE_LOST, "scrun is gone");
 }
 
+static void on_front_parted(void *owner)
+{
+	const struct leader *leader = owner;
+
+	course_front_parted(leader->step);
+}
+
+bool leader_part(struct leader *leader)
+{
+	return front_part(leader->front);
+}
+
 static const struct front_events front_events = {.attached = on_attached,
 						 .message = on_front_message,
 						 .drained = on_front_drained,
-						 .gone = on_front_gone};
+						 .gone = on_front_gone,
+						 .parted = on_front_parted};
 
 void leader_enter(struct leader *leader, struct link *link)
 {

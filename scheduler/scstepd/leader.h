@@ -28,6 +28,11 @@ bool leader_told(struct leader *leader, const char *op, size_t from, const json_
 void leader_signal(struct leader *leader, int signo);
 /* The job ends with this code; the first cause wins. All hosts are told. */
 void leader_end(struct leader *leader, int code, const char *text);
+/*
+ * scrun closes its link and comes again. True: there is none. Else course_front_parted() follows,
+ * or the end of the job.
+ */
+bool leader_part(struct leader *leader);
 /* scrun has not come yet, and there is something for it. */
 bool leader_is_awaited(const struct leader *leader);
 /* Ranks have met at a fence. */

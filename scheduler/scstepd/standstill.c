@@ -38,7 +38,7 @@
 
 struct standstill {
 	struct step *step;
-	standstill_told *told;
+	const struct standstill_events *events;
 	struct standstill_page page;
 	uint32_t first; /* order of this try */
 	bool is_under_way;
@@ -74,7 +74,7 @@ static int make_page(struct standstill *s, const struct step *step)
 	return rc;
 }
 
-struct standstill *standstill_open(struct step *step, standstill_told *told)
+struct standstill *standstill_open(struct step *step, const struct standstill_events *events)
 {
 	struct standstill *s = calloc(1, sizeof(*s));
 	int rc = s ? make_page(s, step) : -ENOMEM;
@@ -85,7 +85,7 @@ struct standstill *standstill_open(struct step *step, standstill_told *told)
 		return NULL;
 	}
 	s->step = step;
-	s->told = told;
+	s->events = events;
 	ev_timer_init(&s->look, on_look, LOOK_S, LOOK_S);
 	ev_init(&s->pause, on_pause);
 	s->look.data = s->pause.data = s;
@@ -146,6 +146,14 @@ static double limit_of(enum suspend_step step)
 
 static void give(struct standstill *s)
 {
+	if (s->plan.step == STANDSTILL_PART) {
+		s->events->part(s->step);
+		return;
+	}
+	if (s->plan.step == STANDSTILL_ABSENCE) {
+		s->events->go_away(s->step);
+		return;
+	}
 	if (s->plan.step == SUSPEND_REVIVE)
 		tell_devices(s);
 	s->limit_s = clock_monotonic_s() + limit_of(s->plan.step);
@@ -308,9 +316,10 @@ static void end(struct standstill *s)
 		return;
 	snprintf(text, sizeof(text), "%s%s", s->plan.why,
 		 is_changed                       ? ""
-		 : s->plan.end == STANDSTILL_KEPT ? "; the job goes on by the devices that it had"
-						  : "; the job ends");
-	s->told(step, s->serial, is_changed, text, stood_s);
+		 : s->plan.end == STANDSTILL_LOST ? "; the job ends"
+		 : s->plan.parts                  ? "; the job goes on"
+						  : "; the job goes on by the devices that it had");
+	s->events->told(step, s->serial, is_changed, text, stood_s);
 	if (s->plan.end == STANDSTILL_LOST)
 		step->stop(step, STEP_CODE_LOST, s->plan.why);
 }
@@ -335,6 +344,8 @@ static void on_all(int error, const char *data, size_t size, void *arg)
 	} else {
 		outcome = take_parts(s, data, size, why);
 	}
+	if (s->plan.step == STANDSTILL_PART && outcome != STANDSTILL_DONE)
+		s->events->stay(s->step);
 	standstill_plan_next(&s->plan, outcome, why);
 	if (s->plan.end != STANDSTILL_UNDER_WAY)
 		end(s);
@@ -379,6 +390,11 @@ static void tell_all(struct standstill *s, enum standstill_outcome outcome, cons
 	snprintf(text, sizeof(text), "host %s can't tell how its ranks stand still: %s",
 		 s->step->host, strerror(-rc));
 	s->step->stop(s->step, STEP_CODE_LOST, text);
+}
+
+void standstill_ready(struct standstill *s, const char *why)
+{
+	tell_all(s, why ? STANDSTILL_FAILED : STANDSTILL_DONE, why ? why : "");
 }
 
 static void on_look(struct ev_loop *loop, ev_timer *timer, int events)
@@ -433,17 +449,20 @@ void standstill_ask(struct standstill *s, const json_t *head)
 	if (step->state != STEP_RUN)
 		why = "the job does not run yet, or ends";
 	else if (s->is_under_way)
-		why = "the job is changing its devices already; try again when it has";
+		why = "the ranks of the job stand still already, for another request; try again in "
+		      "a "
+		      "moment";
 	else if (!set)
 		why = "no memory";
 	if (why) {
-		s->told(step, serial, false, why, 0);
+		s->events->told(step, serial, false, why, 0);
 	} else {
 		s->serial = serial;
 		/* a world that is spawned now is known here, and not everywhere */
 		step_send(step, TREE_ALL,
-			  json_pack("{s:s, s:s, s:s}", "op", OP_STANDSTILL, "set", set, "devices",
-				    json_string_value(json_object_get(head, "devices"))),
+			  json_pack("{s:s, s:s, s:s*, s:b}", "op", OP_STANDSTILL, "set", set,
+				    "devices", json_string_value(json_object_get(head, "devices")),
+				    "parts", !strcmp(head_text(head, "op"), OP_CHECKPOINT)),
 			  NULL, 0);
 	}
 	free(set);
@@ -465,11 +484,14 @@ static int reserve_nodes(struct standstill *s)
 
 void standstill_begin(struct standstill *s, const json_t *head)
 {
+	const char *devices = json_string_value(json_object_get(head, "devices"));
+
 	if (s->is_under_way || s->step->state != STEP_RUN)
 		return;
 	free(s->wanted);
 	free(s->set);
-	s->wanted = strdup(json_string_value(json_object_get(head, "devices")));
+	devices = devices ? devices : s->devices;
+	s->wanted = strdup(devices ? devices : "");
 	s->set = strdup(json_string_value(json_object_get(head, "set")));
 	if (!s->wanted || !s->set) {
 		s->step->stop(s->step, STEP_CODE_LOST, "no memory for a change of devices");
@@ -477,6 +499,6 @@ void standstill_begin(struct standstill *s, const json_t *head)
 	}
 	s->is_under_way = true;
 	s->page_error = reserve_nodes(s);
-	standstill_plan_begin(&s->plan, TRIES);
+	standstill_plan_begin(&s->plan, TRIES, json_is_true(json_object_get(head, "parts")));
 	give(s);
 }

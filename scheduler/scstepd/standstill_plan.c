@@ -6,10 +6,13 @@
 /* Ranks without devices can't go on: that one of them still has them is tried twice. */
 #define AWAYS 2
 
-void standstill_plan_begin(struct standstill_plan *plan, uint32_t tries)
+void standstill_plan_begin(struct standstill_plan *plan, uint32_t tries, bool parts)
 {
-	*plan = (struct standstill_plan){
-		.step = SUSPEND_DRAIN, .is_new = true, .tries_left = tries, .aways_left = AWAYS};
+	*plan = (struct standstill_plan){.step = SUSPEND_DRAIN,
+					 .is_new = true,
+					 .parts = parts,
+					 .tries_left = tries,
+					 .aways_left = AWAYS};
 }
 
 static void note(struct standstill_plan *plan, const char *why)
@@ -51,7 +54,8 @@ static void after_run(struct standstill_plan *plan, enum standstill_outcome outc
 		plan->is_paused = true;
 		plan->step = SUSPEND_DRAIN;
 	} else {
-		plan->end = plan->is_new ? STANDSTILL_CHANGED : STANDSTILL_KEPT;
+		plan->end = plan->is_new && !plan->is_refused ? STANDSTILL_CHANGED
+							      : STANDSTILL_KEPT;
 	}
 }
 
@@ -59,10 +63,22 @@ static void after_away(struct standstill_plan *plan, enum standstill_outcome out
 		       const char *why)
 {
 	if (outcome == STANDSTILL_DONE) {
-		plan->step = SUSPEND_REVIVE;
+		plan->step = plan->parts ? STANDSTILL_PART : SUSPEND_REVIVE;
 	} else if (!--plan->aways_left) {
 		give_up(plan, why, SUSPEND_REVIVE);
 	}
+}
+
+static void after_part(struct standstill_plan *plan, enum standstill_outcome outcome,
+		       const char *why)
+{
+	plan->step = outcome == STANDSTILL_DONE && plan->step == STANDSTILL_PART
+			     ? STANDSTILL_ABSENCE
+			     : SUSPEND_REVIVE;
+	if (outcome == STANDSTILL_DONE)
+		return;
+	note(plan, why);
+	plan->is_refused = true;
 }
 
 /* New devices do not open, or lead nowhere: back to those of before. */
@@ -96,6 +112,10 @@ void standstill_plan_next(struct standstill_plan *plan, enum standstill_outcome 
 		break;
 	case SUSPEND_AWAY:
 		after_away(plan, outcome, why);
+		break;
+	case STANDSTILL_PART:
+	case STANDSTILL_ABSENCE:
+		after_part(plan, outcome, why);
 		break;
 	case SUSPEND_REVIVE:
 	case SUSPEND_MEET:

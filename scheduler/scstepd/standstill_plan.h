@@ -16,7 +16,7 @@
 
 #include "pmcore/util/suspend_page.h"
 
-#define STANDSTILL_WHY 512
+#define STANDSTILL_WHY 1024 /* bytes of a sentence */
 
 enum standstill_outcome {
 	STANDSTILL_DONE,   /* by all ranks */
@@ -31,19 +31,30 @@ enum standstill_end {
 	STANDSTILL_LOST,    /* it can't go on */
 };
 
+/* Steps of the hosts, not of their ranks, between SUSPEND_AWAY and SUSPEND_REVIVE. */
+enum {
+	STANDSTILL_PART = SUSPEND_STEPS, /* nothing more is sent over the hosts' links */
+	STANDSTILL_ABSENCE,              /* the links are closed, and come again */
+};
+
 struct standstill_plan {
-	enum suspend_step step; /* to be carried out by all */
-	bool is_paused;         /* before it the job runs for a while */
-	bool is_new;            /* for SUSPEND_REVIVE: the devices that were asked for */
+	unsigned int step; /* to be carried out by all: one of these, or an order */
+	bool is_paused;    /* before it the job runs for a while */
+	bool is_new;       /* for SUSPEND_REVIVE: the devices that were asked for */
 	enum standstill_end end;
 	char why[STANDSTILL_WHY]; /* "": nothing has failed */
 	/* private */
-	bool is_again; /* SUSPEND_RUN is given because ranks were late */
+	bool parts;      /* the hosts close their links */
+	bool is_refused; /* they could not, or something is in the way of a checkpoint */
+	bool is_again;   /* SUSPEND_RUN is given because ranks were late */
 	uint32_t tries_left, aways_left;
 };
 
-/* @tries: of SUSPEND_DRAIN, 1 or more. The first order is in the plan then. */
-void standstill_plan_begin(struct standstill_plan *plan, uint32_t tries);
+/*
+ * @tries: of SUSPEND_DRAIN, 1 or more. @parts: the hosts close their links while the ranks have no
+ * devices. The first order is in the plan then.
+ */
+void standstill_plan_begin(struct standstill_plan *plan, uint32_t tries, bool parts);
 /* The order was carried out, or was not: @why, "" if it was. The next one is in the plan. */
 void standstill_plan_next(struct standstill_plan *plan, enum standstill_outcome outcome,
 			  const char *why);

@@ -74,7 +74,9 @@ struct step {
 	bool is_cut;                   /* scnoded said so: nobody waits for scrun any more */
 	bool is_killed;                /* nothing is left of our ranks */
 	ev_timer limit;                /* of STOPPING and KILLING */
-	ev_prepare check;              /* whether the end has come */
+	ev_timer part_limit;           /* for scrun */
+	ev_signal wake;
+	ev_prepare check; /* whether the end has come */
 };
 
 /* Sends a message to a host or TREE_ALL. A message that cannot be sent ends the job. */

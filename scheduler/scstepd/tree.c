@@ -16,25 +16,31 @@
 #include "scheduler/proto/link.h"
 #include "scheduler/proto/messages_check.h"
 #include "scheduler/proto/ops.h"
-
-struct local { /* a message for ourselves, or for a child that is not there yet */
-	struct local *next;
-	json_t *head;
-	size_t size;
-	char body[];
-};
+#include "scheduler/scstepd/letters.h"
 
 struct branch {
 	struct tree *tree;
 	struct branch *next; /* pending: not joined yet */
 	struct link *link;   /* NULL: not there yet, or lost */
 	size_t host;         /* children: known when joined */
-	bool is_awaited;     /* a child that has not joined: what is sent to it waits */
-	struct local *first, **last;
+	bool is_awaited;     /* has not joined, or we not it: what is sent there waits */
+	struct letters letters;
+};
+
+#define TO_PARENT -2
+
+enum phase {
+	PHASE_OPEN,
+	PHASE_HELD,
+	PHASE_LEAVING, /* held, and all were told to part: children may close their links */
+	PHASE_PARTING, /* as soon as no child has a link, the one to the parent goes */
+	PHASE_PARTED,
 };
 
 struct tree {
 	struct ev_loop *loop;
+	struct auth *auth;
+	enum phase phase;
 	const struct order *order;
 	const struct tree_events *events;
 	void *owner;
@@ -44,36 +50,13 @@ struct tree {
 	struct branch *pending;
 	size_t n_joined, n_children;
 	bool has_parent; /* it is ready */
+	bool may_retry;  /* it was there before, so it can only be late */
 	ev_timer limit;
-	ev_timer deliver;
-	struct local *first, **last;
+	ev_timer deliver, parted;
+	ev_timer retry;       /* the parent's host may have lost the one that hands us on */
+	struct letters local; /* for ourselves */
+	struct letters held;  /* to a host, TREE_ALL or TO_PARENT */
 };
-
-size_t tree_toward(size_t here, size_t to)
-{
-	size_t at = to;
-
-	while (at > here) {
-		size_t above = tree_parent(at);
-
-		if (above == here)
-			return at;
-		at = above;
-	}
-	return tree_parent(here);
-}
-
-size_t tree_size(size_t host, size_t n)
-{
-	size_t first = host, last = host, sum = 0;
-
-	while (first < n) {
-		sum += (last < n ? last : n - 1) - first + 1;
-		first = tree_first_child(first);
-		last = tree_first_child(last) + TREE_FANOUT - 1;
-	}
-	return sum;
-}
 
 static bool is_combined(const char *op)
 {
@@ -86,59 +69,26 @@ static void on_deliver(struct ev_loop *loop, ev_timer *watcher, int events)
 	struct tree *tree = watcher->data;
 
 	/* Only what is there now: an answer to oneself must not shut out the sockets. */
-	for (struct local **end = tree->last; tree->first;) {
-		struct local *local = tree->first;
-		bool is_last = &local->next == end;
+	struct letter *letter;
+	struct letter *const *end = tree->local.last;
+	bool is_last = false;
 
-		tree->first = local->next;
-		if (!tree->first)
-			tree->last = &tree->first;
-		tree->events->message(json_string_value(json_object_get(local->head, "op")),
-				      tree->here, local->head, local->body, local->size,
+	while (!is_last && (letter = letters_take(&tree->local))) {
+		is_last = &letter->next == end;
+		tree->events->message(json_string_value(json_object_get(letter->head, "op")),
+				      tree->here, letter->head, letter->body, letter->size,
 				      tree->owner);
-		json_decref(local->head);
-		free(local);
-		if (is_last)
-			break;
+		letters_free(letter);
 	}
-	if (tree->first)
+	if (tree->local.first)
 		ev_feed_event(loop, watcher, EV_CUSTOM);
-}
-
-/* Takes the reference. */
-static int keep(struct local ***last, json_t *head, const void *body, size_t size)
-{
-	struct local *local = malloc(sizeof(*local) + size + 1);
-
-	if (!local) {
-		json_decref(head);
-		return -ENOMEM;
-	}
-	*local = (struct local){.head = head, .size = size};
-	if (size)
-		memcpy(local->body, body, size);
-	local->body[size] = '\0';
-	**last = local;
-	*last = &local->next;
-	return 0;
 }
 
 static int deliver(struct tree *tree, json_t *head, const void *body, size_t size)
 {
-	if (!tree->first)
+	if (!tree->local.first)
 		ev_feed_event(tree->loop, &tree->deliver, EV_CUSTOM);
-	return keep(&tree->last, head, body, size);
-}
-
-static void drop(struct local *local)
-{
-	while (local) {
-		struct local *next = local->next;
-
-		json_decref(local->head);
-		free(local);
-		local = next;
-	}
+	return letters_keep(&tree->local, 0, head, body, size);
 }
 
 static struct branch *branch_to(struct tree *tree, size_t host)
@@ -152,10 +102,10 @@ static struct branch *branch_to(struct tree *tree, size_t host)
 
 static int send_to(struct branch *branch, json_t *head, const void *body, size_t size)
 {
+	if (branch && branch->is_awaited)
+		return letters_keep(&branch->letters, 0, head, body, size);
 	if (branch && branch->link)
 		return link_send(branch->link, head, body, size);
-	if (branch && branch->is_awaited)
-		return keep(&branch->last, head, body, size);
 	json_decref(head);
 	return -EPIPE;
 }
@@ -175,6 +125,27 @@ static int send_down(struct tree *tree, json_t *head, const void *body, size_t s
 	return rc;
 }
 
+/* Of the collective after which all part. */
+static bool is_farewell(const json_t *head)
+{
+	const char *op = json_string_value(json_object_get(head, "op"));
+	const char *kind = json_string_value(json_object_get(head, "kind"));
+
+	return kind && !strcmp(kind, OP_STOOD) && (!strcmp(op, OP_STOOD) || !strcmp(op, OP_FENCED));
+}
+
+static bool waits(struct tree *tree, const json_t *head)
+{
+	if (tree->phase == PHASE_OPEN)
+		return false;
+	if (tree->phase != PHASE_HELD || !is_farewell(head))
+		return true;
+	/* The root tells it: from now on children may go. */
+	if (!tree->here)
+		tree->phase = PHASE_LEAVING;
+	return false;
+}
+
 int tree_send(struct tree *tree, int64_t to, json_t *head, const void *body, size_t body_size)
 {
 	if (!head)
@@ -190,6 +161,8 @@ int tree_send(struct tree *tree, int64_t to, json_t *head, const void *body, siz
 	}
 	if (to == (int64_t)tree->here)
 		return deliver(tree, head, body, body_size);
+	if (waits(tree, head))
+		return letters_keep(&tree->held, to, head, body, body_size);
 	if (to != TREE_ALL)
 		return send_to(branch_to(tree, tree_toward(tree->here, (size_t)to)), head, body,
 			       body_size);
@@ -209,6 +182,8 @@ int tree_send_up(struct tree *tree, json_t *head, const void *body, size_t body_
 		json_decref(head);
 		return -EINVAL;
 	}
+	if (waits(tree, head))
+		return letters_keep(&tree->held, TO_PARENT, head, body, body_size);
 	return send_to(&tree->parent, head, body, body_size);
 }
 
@@ -237,8 +212,11 @@ static void on_message(struct link *link, const char *op, json_t *head, const ch
 				   tree->owner);
 		return;
 	}
-	if (to == TREE_ALL)
+	if (to == TREE_ALL) {
+		if (tree->phase == PHASE_HELD && is_farewell(head))
+			tree->phase = PHASE_LEAVING;
 		send_down(tree, json_incref(head), body, body_size);
+	}
 	if (to == TREE_ALL || (size_t)to == tree->here) {
 		tree->events->message(op, (size_t)from, head, body, body_size, tree->owner);
 		return;
@@ -249,14 +227,50 @@ static void on_message(struct link *link, const char *op, json_t *head, const ch
 		send_to(next, json_incref(head), body, body_size);
 }
 
+static bool is_leaving(const struct tree *tree)
+{
+	return tree->phase == PHASE_LEAVING || tree->phase == PHASE_PARTING;
+}
+
+static void check_parted(struct tree *tree)
+{
+	if (tree->phase != PHASE_PARTING || tree->n_joined)
+		return;
+	tree->phase = PHASE_PARTED;
+	/* Nothing is on its way there: the outcome that came from there was behind all of ours. */
+	if (tree->parent.link)
+		link_close(tree->parent.link, 0);
+	tree->parent.link = NULL;
+	/* Children that join before we do may have something for it. */
+	tree->parent.is_awaited = tree->here > 0;
+	tree->has_parent = false;
+	ev_feed_event(tree->loop, &tree->parted, EV_CUSTOM);
+}
+
+static void on_parted(struct ev_loop *loop, ev_timer *watcher, int events)
+{
+	struct tree *tree = watcher->data;
+
+	tree->events->parted(tree->owner);
+}
+
 static void on_closed(struct link *link, int error, const char *why, void *owner)
 {
 	struct branch *branch = owner;
 	struct tree *tree = branch->tree;
 
 	branch->link = NULL;
+	if (branch == &tree->parent && branch->is_awaited && tree->may_retry) {
+		ev_timer_again(tree->loop, &tree->retry);
+		return;
+	}
 	if (branch != &tree->parent)
 		tree->n_joined--;
+	if (branch != &tree->parent && is_leaving(tree)) {
+		branch->is_awaited = true;
+		check_parted(tree);
+		return;
+	}
 	tree->events->lost(branch->host, why, tree->owner);
 }
 
@@ -281,6 +295,15 @@ static void key_text(const struct tree *tree, char to[17])
 	snprintf(to, 17, "%016" PRIx64, tree->order->key);
 }
 
+/* The link is there now. A failure is followed by closed(). */
+static void send_kept(struct branch *branch)
+{
+	branch->is_awaited = false;
+	for (struct letter *each = branch->letters.first; each; each = each->next)
+		link_send(branch->link, json_incref(each->head), each->body, each->size);
+	letters_drop(&branch->letters);
+}
+
 static void on_ready(struct link *link, void *owner)
 {
 	struct branch *branch = owner;
@@ -291,6 +314,7 @@ static void on_ready(struct link *link, void *owner)
 		return;
 	}
 	tree->has_parent = true;
+	send_kept(branch);
 	check_joined(tree);
 }
 
@@ -354,12 +378,7 @@ static void on_stranger_message(struct link *link, const char *op, json_t *head,
 	child->link = link;
 	link_set(link, &branch_events, child);
 	tree->n_joined++;
-	child->is_awaited = false;
-	/* A failure is followed by closed(). */
-	for (struct local *local = child->first; local; local = local->next)
-		link_send(link, json_incref(local->head), local->body, local->size);
-	drop(child->first);
-	child->first = NULL;
+	send_kept(child);
 	check_joined(tree);
 }
 
@@ -392,6 +411,49 @@ static void on_limit(struct ev_loop *loop, ev_timer *watcher, int events)
 	tree->events->lost(missing, "it did not come in time", tree->owner);
 }
 
+/* Until it has said who it is, messages to it wait. 0 or -ENOMEM. */
+static int connect_to_parent(struct tree *tree)
+{
+	const struct order *order = tree->order;
+	size_t host = tree_parent(tree->here);
+
+	tree->parent.is_awaited = true;
+	tree->parent.host = host;
+	tree->parent.link = link_connect(tree->loop, tree->auth, order->hosts[host].address,
+					 order->id, "scstepd", (uid_t)-1, &branch_events,
+					 &tree->parent);
+	if (!tree->parent.link)
+		return -ENOMEM;
+	join_parent(tree);
+	return 0;
+}
+
+static void on_retry(struct ev_loop *loop, ev_timer *watcher, int events)
+{
+	struct tree *tree = watcher->data;
+
+	ev_timer_stop(loop, watcher);
+	if (connect_to_parent(tree))
+		tree->events->lost(tree->parent.host, strerror(ENOMEM), tree->owner);
+}
+
+/* 0 or -ENOMEM. */
+static int join(struct tree *tree)
+{
+	if (!tree->here)
+		tree->has_parent = true;
+	else if (connect_to_parent(tree))
+		return -ENOMEM;
+	if (tree->n > 1) {
+		ev_timer_set(&tree->limit, TREE_JOIN_S, 0);
+		ev_timer_start(tree->loop, &tree->limit);
+	}
+	/* children may have come back before us */
+	if (!tree->here && tree->n_joined)
+		check_joined(tree);
+	return 0;
+}
+
 struct tree *tree_open(struct ev_loop *loop, struct auth *auth, const struct order *order,
 		       const struct tree_events *events, void *owner)
 {
@@ -401,41 +463,86 @@ struct tree *tree_open(struct ev_loop *loop, struct auth *auth, const struct ord
 	if (!tree)
 		return NULL;
 	tree->loop = loop;
+	tree->auth = auth;
 	tree->order = order;
 	tree->events = events;
 	tree->owner = owner;
 	tree->here = order->here;
 	tree->n = order->n_hosts;
-	tree->last = &tree->first;
+	letters_init(&tree->local);
+	letters_init(&tree->held);
+	letters_init(&tree->parent.letters);
 	first = tree_first_child(tree->here);
 	for (size_t i = 0; i < TREE_FANOUT; i++) {
-		tree->children[i] = (struct branch){.tree = tree,
-						    .host = first + i,
-						    .is_awaited = first + i < tree->n,
-						    .last = &tree->children[i].first};
+		tree->children[i] = (struct branch){
+			.tree = tree, .host = first + i, .is_awaited = first + i < tree->n};
+		letters_init(&tree->children[i].letters);
 		tree->n_children += first + i < tree->n;
 	}
 	ev_timer_init(&tree->limit, on_limit, TREE_JOIN_S, 0);
 	tree->limit.data = tree;
 	ev_timer_init(&tree->deliver, on_deliver, 0, 0);
 	tree->deliver.data = tree;
+	ev_timer_init(&tree->parted, on_parted, 0, 0);
+	tree->parted.data = tree;
 	tree->parent.tree = tree;
-	if (tree->here) {
-		tree->parent.host = tree_parent(tree->here);
-		tree->parent.link =
-			link_connect(loop, auth, order->hosts[tree->parent.host].address, order->id,
-				     "scstepd", (uid_t)-1, &branch_events, &tree->parent);
-		if (!tree->parent.link) {
-			free(tree);
-			return NULL;
-		}
-		join_parent(tree);
-	} else {
-		tree->has_parent = true;
+	ev_timer_init(&tree->retry, on_retry, TREE_RETRY_S, TREE_RETRY_S);
+	tree->retry.data = tree;
+	if (join(tree)) {
+		free(tree);
+		return NULL;
 	}
-	if (tree->n > 1)
-		ev_timer_start(loop, &tree->limit);
 	return tree;
+}
+
+void tree_hold(struct tree *tree)
+{
+	tree->phase = PHASE_HELD;
+}
+
+void tree_part(struct tree *tree)
+{
+	tree->phase = PHASE_PARTING;
+	check_parted(tree);
+}
+
+/* Messages that have waited; a failure is followed by closed() of a link. */
+static void send_held(struct tree *tree)
+{
+	struct letters held = tree->held;
+	struct letter *letter;
+
+	letters_init(&tree->held);
+	while ((letter = letters_take(&held))) {
+		json_t *head = json_incref(letter->head);
+
+		if (letter->to == TO_PARENT)
+			tree_send_up(tree, head, letter->body, letter->size);
+		else
+			tree_send(tree, letter->to, head, letter->body, letter->size);
+		letters_free(letter);
+	}
+}
+
+void tree_release(struct tree *tree)
+{
+	if (tree->phase != PHASE_HELD)
+		return;
+	tree->phase = PHASE_OPEN;
+	send_held(tree);
+}
+
+int tree_go_on(struct tree *tree, const struct order *order)
+{
+	bool was_parted = tree->phase == PHASE_PARTED;
+
+	tree->order = order;
+	tree->phase = PHASE_OPEN;
+	tree->may_retry = was_parted;
+	if (was_parted && join(tree))
+		return -ENOMEM;
+	send_held(tree);
+	return 0;
 }
 
 size_t tree_children(const struct tree *tree)
@@ -459,10 +566,11 @@ void tree_close(struct tree *tree)
 	for (size_t i = 0; i < TREE_FANOUT; i++) {
 		if (tree->children[i].link)
 			link_close(tree->children[i].link, 1.0);
-		drop(tree->children[i].first);
+		letters_drop(&tree->children[i].letters);
 	}
 	if (tree->parent.link)
 		link_close(tree->parent.link, 1.0);
+	letters_drop(&tree->parent.letters);
 	while (tree->pending) {
 		struct branch *pending = tree->pending;
 
@@ -470,8 +578,11 @@ void tree_close(struct tree *tree)
 		link_close(pending->link, 0);
 		free(pending);
 	}
-	drop(tree->first);
+	letters_drop(&tree->local);
+	letters_drop(&tree->held);
 	ev_timer_stop(tree->loop, &tree->limit);
+	ev_timer_stop(tree->loop, &tree->retry);
 	ev_clear_pending(tree->loop, &tree->deliver);
+	ev_clear_pending(tree->loop, &tree->parted);
 	free(tree);
 }

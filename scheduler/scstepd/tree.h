@@ -20,6 +20,7 @@
 #define TREE_FANOUT 16
 #define TREE_ALL -1
 #define TREE_JOIN_S 20.0 /* all hosts are there by then, or the job ends */
+#define TREE_RETRY_S 0.2 /* to a parent that was there before */
 
 /* Pure part. */
 static inline size_t tree_parent(size_t host)
@@ -51,6 +52,8 @@ struct tree_events {
 			size_t body_size, void *owner);
 	void (*lost)(size_t host, const char *why, void *owner);
 	void (*drained)(void *owner); /* the way up has room again */
+	/* After tree_part(): no link is left. */
+	void (*parted)(void *owner);
 };
 
 struct tree *tree_open(struct ev_loop *loop, struct auth *auth, const struct order *order,
@@ -68,6 +71,24 @@ void tree_enter(struct tree *tree, struct link *link);
 int tree_send(struct tree *tree, int64_t to, json_t *head, const void *body, size_t body_size);
 /* To the parent, for combine(); at the root -EINVAL. */
 int tree_send_up(struct tree *tree, json_t *head, const void *body, size_t body_size);
+/*
+ * The links of a whole tree go, with nothing lost, and come again: perhaps after the hosts'
+ * programs were written to disk and started elsewhere. All hosts hold. Then they meet in a
+ * collective of the kind OP_STOOD: as each link keeps the order of messages, whoever is told its
+ * outcome has got all that was on its way to him. Then they part, from the leaves to the root.
+ */
+/* From now on our messages wait, but for collectives of that kind; others' are passed on. */
+void tree_hold(struct tree *tree);
+/* Those that have waited are sent after all, as the job ends; unless all were told to part. */
+void tree_release(struct tree *tree);
+/* The outcome of the collective was told, and all hosts part: parted() follows. */
+void tree_part(struct tree *tree);
+/*
+ * After parted(): joins anew, by the addresses of @order, which has the same hosts in number.
+ * joined() follows when parent and children are there, and what has waited is sent. Or nobody has
+ * parted after all: what has waited is sent at once. 0 or -ENOMEM.
+ */
+int tree_go_on(struct tree *tree, const struct order *order);
 /*
  * Children whose links are open, or who are still to join: who ends waits for them, for they stand
  * between us and their own children.

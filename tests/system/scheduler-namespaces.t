@@ -25,7 +25,8 @@ open(f"{tmp}/mine", "w").close()
 open("/dev/shm/mine", "w").close()
 names = {pid: open(f"/proc/{pid}/comm").read().strip() for pid in os.listdir("/proc") if pid.isdigit()}
 mounts = [line.split() for line in open("/proc/self/mounts")]
-print(json.dumps({"ns": os.readlink("/proc/self/ns/pid"), "names": names, "shm": os.listdir("/dev/shm"),
+print(json.dumps({"ns": os.readlink("/proc/self/ns/pid"), "ipc": os.readlink("/proc/self/ns/ipc"),
+                  "names": names, "shm": os.listdir("/dev/shm"),
                   "tmp": [oct(os.stat(tmp).st_mode), os.stat(tmp).st_uid == os.getuid()],
                   "types": [m[2] for m in mounts if m[1] in (tmp, "/dev/shm")][-2:],
                   "others": [m[1] for m in mounts if "/jobs/" in m[1]
@@ -86,6 +87,8 @@ def seen_inside(lab):
     tap.equal(done.returncode, 0, f"a job of user {USER} with -checkpoint ends well")
     ours = os.readlink("/proc/self/ns/pid")
     tap.ok(len({each["ns"] for each in told_by} | {ours}) == 3, "each host has a pid namespace of its own", told(done))
+    ours = os.readlink("/proc/self/ns/ipc")
+    tap.ok(len({each["ipc"] for each in told_by} | {ours}) == 3, "... and one for memory of System V", told(done))
     for each in told_by:
         names = sorted(each["names"].values())
         tap.equal((each["names"]["1"], each["names"]["2"], set(names)),

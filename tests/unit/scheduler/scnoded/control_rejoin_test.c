@@ -83,6 +83,44 @@ TAP_TEST(control_rejoin__in_place_of_an_older_connection)
 	finish();
 }
 
+#define PARTED "{\"op\":\"parted\",\"id\":7,\"ranks\":[[1000,0]]}"
+
+/* It said so: its time without a link is not that of one that is lost. */
+TAP_TEST(control_rejoin__one_that_has_parted)
+{
+	struct link *link;
+
+	begin();
+	says(PARTED);
+	is_int(w.n_announced, 1);
+	is_int(w.n_parted, 0);
+	they_close(w.step.control, 0);
+	is_int(w.n_parted, 1);
+	is_int(w.n_awaited, 0);
+	is_str(w.left, "");
+	link = come();
+	must(link);
+	says_at(link, REJOIN);
+	ok(w.step.control == link);
+	is_str(w.sent, "rejoined : found;");
+	is_int(w.n_invited, 1);
+	/* The next loss is one. */
+	they_close(link, 0);
+	is_int(w.n_parted, 1);
+	is_int(w.n_awaited, 1);
+	finish();
+}
+
+TAP_TEST(control__one_that_has_parted_and_ends)
+{
+	begin();
+	says(PARTED);
+	w.step.is_leaving = true;
+	they_close(w.step.control, 0);
+	is_int(w.n_parted, 0);
+	finish();
+}
+
 static void is_closed_after(const char *text)
 {
 	struct link *link = come();

@@ -14,8 +14,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "scheduler/proto/head.h"
 #include "scheduler/proto/ops.h"
 #include "scheduler/scnoded/control.h"
+#include "scheduler/scnoded/parted.h"
 #include "scheduler/scnoded/steps.h"
 #include "scheduler/scnoded/uplink.h"
 #include "tests/harness/stillclock.h"
@@ -51,7 +53,7 @@ static struct world {
 	char told[1200]; /* to scored */
 	char said[300];  /* in the log */
 	char left[200];  /* why the step is ended */
-	size_t n_kills, n_awaited, n_invited;
+	size_t n_kills, n_awaited, n_invited, n_announced, n_parted;
 	bool is_alive; /* some rank */
 } w;
 
@@ -124,7 +126,7 @@ int link_send(struct link *link, json_t *head, const void *body, size_t body_siz
 	ok(link && link == w.step.control && !link->is_closed);
 	NOTE(sent, "%s", json_string_value(json_object_get(head, "op")));
 	if (json_object_get(head, "text"))
-		NOTE(sent, " %s: %s", json_string_value(json_object_get(head, "error")),
+		NOTE(sent, " %s: %s", head_text(head, "error"),
 		     json_string_value(json_object_get(head, "text")));
 	NOTE(sent, ";");
 	json_decref(head);
@@ -198,11 +200,41 @@ void steps_invite(const struct step *step)
 	w.n_invited++;
 }
 
+void parted_announced(struct step *step, const json_t *head)
+{
+	ok(step == &w.step);
+	is_int(json_array_size(json_object_get(head, "ranks")), 1);
+	w.n_announced++;
+	step->parted = (struct parted *)&w;
+}
+
+void parted_closed(struct step *step, void (*woken)(struct step *step))
+{
+	ok(woken == steps_await_return);
+	ok(step == &w.step && step->parted && !step->control);
+	w.n_parted++;
+}
+
+json_t *parted_back(struct step *step)
+{
+	json_t *head = json_pack("{s:s}", "op", OP_REJOINED);
+
+	if (step->parted)
+		json_object_set_new(head, "text", json_string("found"));
+	step->parted = NULL;
+	return head;
+}
+
 void steps_leave(struct step *step, const char *text)
 {
 	if (!step->is_leaving)
 		NOTE(left, "%s;", text ? text : "no reason");
 	step->is_leaving = true;
+}
+
+void steps_await_return(struct step *step)
+{
+	ok(step == &w.step);
 }
 
 void steps_await_end(struct step *step)

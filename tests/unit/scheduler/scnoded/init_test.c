@@ -3,6 +3,8 @@
 #include "scheduler/scnoded/init.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -52,8 +54,8 @@ static bool begin(void)
 	if (!ok(mkdtemp(base) != NULL))
 		return false;
 	plan = (struct init_plan){0};
-	init_plan(&plan, USER, USER, BYTES);
 	snprintf(plan.tmp, sizeof(plan.tmp), "%s/tmp", base);
+	init_plan(&plan, USER, USER, BYTES);
 	snprintf(plan.shm, sizeof(plan.shm), "%s/shm", base);
 	return ok(!mkdir(plan.tmp, 0711) && !mkdir(plan.shm, 0711));
 }
@@ -116,6 +118,31 @@ static void look_around(void)
 	_exit(wrong);
 }
 
+/* Bits as above: standard error is a file of the job, in its own directory. */
+static void look_at_log(void)
+{
+	char path[PATH_MAX];
+	struct stat err, log;
+	int wrong = 0;
+
+	snprintf(path, sizeof(path), "%s/" INIT_LOG, plan.tmp);
+	if (fstat(STDERR_FILENO, &err) || stat(path, &log))
+		_exit(64);
+	if (err.st_dev != log.st_dev || err.st_ino != log.st_ino || !S_ISREG(log.st_mode))
+		wrong |= 1;
+	if (log.st_uid != USER || log.st_gid != USER || (log.st_mode & 07777) != 0600)
+		wrong |= 2;
+	/* Others who write there do not write over it. */
+	if (!(fcntl(STDERR_FILENO, F_GETFL) & O_APPEND))
+		wrong |= 4;
+	/* No second descriptor of it is left for what it executes. */
+	for (int fd = STDERR_FILENO + 1; fd < 64; fd++)
+		if (!fstat(fd, &err) && err.st_ino == log.st_ino && err.st_dev == log.st_dev &&
+		    !(fcntl(fd, F_GETFD) & FD_CLOEXEC))
+			wrong |= 8;
+	_exit(wrong);
+}
+
 static void leave_orphans(void)
 {
 	for (int i = 0; i < 3; i++) {
@@ -149,6 +176,31 @@ TAP_TEST(init_become__what_its_child_sees)
 	if (!begin())
 		return;
 	is_int(code_of(look_around, &told), 0);
+	end();
+}
+
+TAP_TEST(init_become__what_its_child_says_is_in_a_file_of_the_job)
+{
+	struct init_told told;
+
+	if (!begin())
+		return;
+	is_int(code_of(look_at_log, &told), 0);
+	is_int(told.step, -1);
+	end();
+}
+
+/* Somewhere else than in the file system that was mounted for it. */
+TAP_TEST(init_become__cannot_open_the_log)
+{
+	struct init_told told;
+
+	if (!begin())
+		return;
+	snprintf(plan.log, sizeof(plan.log), "%s/none/" INIT_LOG, base);
+	is_int(code_of(exit_with_5, &told), 1);
+	is_int(told.error, ENOENT);
+	is_str(init_step_name(told.step), "a file for what its scstepd says");
 	end();
 }
 

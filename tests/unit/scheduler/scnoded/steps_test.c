@@ -19,13 +19,15 @@
 #include "scheduler/proto/frame.h"
 #include "scheduler/proto/job.h"
 #include "scheduler/proto/ops.h"
+#include "scheduler/proto/signals.h"
 #include "scheduler/scnoded/control.h"
+#include "scheduler/scnoded/parted.h"
 #include "scheduler/scnoded/record.h"
 #include "scheduler/scnoded/sweep.h"
 #include "scheduler/scnoded/uplink.h"
 #include "tests/harness/tap.h"
 
-enum { JOB = 7, REJOIN = 'r' };
+enum { JOB = 7, REJOIN = 'r', WAKES = 'w' };
 
 static struct world {
 	struct scnoded d;
@@ -155,6 +157,18 @@ static void rejoin(int says)
 		_exit(1);
 }
 
+/* In the child: tells whether it was woken. */
+static void tell_wake(int says)
+{
+	sigset_t waiting;
+	char byte;
+
+	sigpending(&waiting);
+	byte = sigismember(&waiting, SIGNALS_WAKE) ? 'y' : 'n';
+	if (write(says, &byte, 1) != 1)
+		_exit(1);
+}
+
 static void be_scstepd(int bid, int says)
 {
 	char byte;
@@ -162,7 +176,18 @@ static void be_scstepd(int bid, int says)
 	while (read(bid, &byte, 1) == 1)
 		if (byte == REJOIN)
 			rejoin(says);
+		else if (byte == WAKES)
+			tell_wake(says);
 	_exit(0);
+}
+
+static void set_wake(int how)
+{
+	sigset_t wake;
+
+	sigemptyset(&wake);
+	sigaddset(&wake, SIGNALS_WAKE);
+	sigprocmask(how, &wake, NULL);
 }
 
 static struct step *begin(void)
@@ -172,11 +197,14 @@ static struct step *begin(void)
 	memset(&w, 0, sizeof(w));
 	strcpy(w.run, "/tmp/steps_test.XXXXXX");
 	ok(mkdtemp(w.run) && !pipe(bid) && !pipe(says));
+	/* The child shall see it later. */
+	set_wake(SIG_BLOCK);
 	w.child = fork();
 	if (!w.child) {
 		close(bid[1]);
 		be_scstepd(bid[0], says[1]);
 	}
+	set_wake(SIG_UNBLOCK);
 	close(bid[0]);
 	close(says[1]);
 	w.bid = bid[1];
@@ -224,10 +252,9 @@ static void stop_waiting(struct ev_loop *loop, ev_io *watcher, int events)
 	ev_io_stop(loop, watcher);
 }
 
-/* Whether the child is taken again. */
-static bool is_taken_again(void)
+/* Whether the child answers with yes. */
+static bool says_yes(char byte)
 {
-	char byte = REJOIN;
 	ev_io answer;
 
 	ok(write(w.bid, &byte, 1) == 1);
@@ -237,6 +264,11 @@ static bool is_taken_again(void)
 		ev_run(w.d.loop, EVRUN_ONCE);
 	ok(read(w.says, &byte, 1) == 1);
 	return byte == 'y';
+}
+
+static bool is_taken_again(void)
+{
+	return says_yes(REJOIN);
 }
 
 static void they_close(void)
@@ -343,6 +375,53 @@ TAP_TEST(steps_invite__those_who_have_waited_for_it)
 	steps_invite(step);
 	pending = TAILQ_FIRST(&w.d.pending);
 	ok(pending && pending->job == JOB + 1 && !TAILQ_NEXT(pending, all));
-	steps_show_out(&w.d, pending);
+	pending->until = 0;
+	steps_show_out_late(&w.d);
+	ok(TAILQ_EMPTY(&w.d.pending));
+	finish();
+}
+
+/* It may have parted from the scnoded before, and would wait for ever. */
+TAP_TEST(steps_open__a_scstepd_of_before_is_woken)
+{
+	struct step *step = begin();
+
+	ok(says_yes(WAKES));
+	ok(ev_is_active(&step->limit) == !step->control);
+	finish();
+}
+
+TAP_TEST(steps_show_out_late__those_who_wait_for_a_scstepd_that_has_parted_stay)
+{
+	struct step *step = begin();
+	struct pending *pending;
+	json_t *head = json_pack("{s:[]}", "ranks");
+
+	parted_announced(step, head);
+	json_decref(head);
+	ok(step->parted);
+	they_close();
+	turn();
+	steps_pending(&w.d, dup(STDIN_FILENO), JOB);
+	steps_pending(&w.d, dup(STDIN_FILENO), JOB + 1);
+	TAILQ_FOREACH(pending, &w.d.pending, all)
+		pending->until -= PENDING_WAIT_S + 1;
+	steps_show_out_late(&w.d);
+	pending = TAILQ_FIRST(&w.d.pending);
+	ok(pending && pending->job == JOB && !TAILQ_NEXT(pending, all));
+	/* Not for ever: it has come back by its limit, or is ended. */
+	steps_show_out(&w.d, JOB);
+	ok(TAILQ_EMPTY(&w.d.pending));
+	finish();
+}
+
+TAP_TEST(steps_show_out_late__those_whose_time_has_not_come_stay)
+{
+	begin();
+	they_close();
+	turn();
+	steps_pending(&w.d, dup(STDIN_FILENO), JOB + 1);
+	steps_show_out_late(&w.d);
+	ok(!TAILQ_EMPTY(&w.d.pending));
 	finish();
 }

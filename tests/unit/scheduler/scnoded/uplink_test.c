@@ -505,6 +505,24 @@ TAP_TEST(uplink__a_change_of_devices_is_answered_at_once_where_nobody_can_do_it)
 	finish();
 }
 
+TAP_TEST(uplink__a_job_that_is_tried)
+{
+	begin();
+	add_step(2);
+	says(OP_CHECKPOINT, "{\"id\":2,\"serial\":5}");
+	is_str(w.last, OP_CHECKPOINT);
+	is_int(w.steps[1].change, 5);
+	is_int(json_array_size(w.sent), 0);
+	/* Its scstepd has parted, for the request before. */
+	w.steps[1].control = NULL;
+	says(OP_CHECKPOINT, "{\"id\":2,\"serial\":6}");
+	is_int(json_array_size(w.sent), 1);
+	is_str(sent(0, "op"), OP_MIGRATED);
+	is_str(sent(0, "serial"), "6");
+	is_int(w.steps[1].change, 5);
+	finish();
+}
+
 TAP_TEST(uplink__words_for_a_job)
 {
 	begin();

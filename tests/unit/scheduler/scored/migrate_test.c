@@ -18,6 +18,7 @@ static struct {
 	struct node node, other;
 	struct sjob_host host;
 	struct sjob job;
+	struct job what; /* was started */
 	struct user user, second;
 	char told[400]; /* the hosts and the users, one message after another */
 } t;
@@ -57,6 +58,7 @@ static void begin(void)
 	TAILQ_INSERT_TAIL(&t.d.placed, &t.job, placed);
 	t.host.node = &t.node;
 	t.job.id = 7;
+	t.job.job = &t.what;
 	t.job.hosts = &t.host;
 	t.job.n_hosts = 1;
 	t.job.state = SJOB_RUNNING;
@@ -70,6 +72,17 @@ static void asks(struct user *user, const char *network, const char *want_error,
 {
 	const char *error = NULL;
 	char *text = migrate_ask(user, &t.job, network, &error);
+
+	is_str(text, want_text);
+	if (text)
+		is_str(error, want_error);
+	free(text);
+}
+
+static void tries(struct user *user, const char *want_error, const char *want_text)
+{
+	const char *error = NULL;
+	char *text = migrate_try(user, &t.job, &error);
 
 	is_str(text, want_text);
 	if (text)
@@ -114,7 +127,7 @@ TAP_TEST(migrate__one_at_a_time)
 {
 	began();
 	asks(&t.second, "udp", "EBUSY",
-	     "job 7 is changing its devices already; try again when it has");
+	     "the ranks of job 7 stand still already, for another request; try again in a moment");
 	asks(&t.user, "udp", "EBUSY", "this connection waits for job 7 already");
 	told("");
 }
@@ -170,4 +183,73 @@ TAP_TEST(migrate__the_first_host_is_lost)
 	migrate_forget_node(&t.d, &t.node);
 	ok(strstr(t.told, "user {\"error\":\"ECONNRESET\"") == t.told);
 	ok(!t.user.moves && !t.job.mover);
+}
+
+/* ---- whether it can be written to disk ---- */
+
+static void began_to_try(void)
+{
+	begin();
+	t.what.wants_checkpoint = true;
+	tries(&t.user, NULL, NULL);
+	told("host {\"id\":7,\"op\":\"checkpoint\",\"serial\":1000000000}\n");
+	ok(t.job.mover == &t.user && t.user.moves == &t.job);
+}
+
+TAP_TEST(migrate_try__the_user_gets_the_answer)
+{
+	began_to_try();
+	migrate_over(&t.d, &t.node, 7, FIRST, true, "", 0.25);
+	told("user {\"op\":\"ok\",\"stood_s\":0.25}\n");
+	ok(!t.job.mover && !t.user.moves);
+	stillclock_ns++;
+	tries(&t.user, NULL, NULL);
+	told("host {\"id\":7,\"op\":\"checkpoint\",\"serial\":1000000001}\n");
+	migrate_over(&t.d, &t.node, 7, FIRST + 1, false, "rank 1 holds a socket", 0);
+	told("user {\"error\":\"ECANCELED\",\"op\":\"error\",\"text\":\"rank 1 holds a "
+	     "socket\"}\n");
+}
+
+TAP_TEST(migrate_try__a_job_without_checkpoint)
+{
+	begin();
+	tries(&t.user, "EINVAL",
+	      "job 7 was started without -checkpoint, so its processes have no numbers of their "
+	      "own "
+	      "by which they could be restored; start it by scrun -checkpoint");
+	told("");
+	ok(!t.job.mover && !t.user.moves);
+	/* Its devices it may change. */
+	asks(&t.user, "udp", NULL, NULL);
+	told("host {\"devices\":\"udp\",\"id\":7,\"op\":\"migrate\",\"serial\":1000000000}\n");
+}
+
+TAP_TEST(migrate_try__jobs_that_can_not_now)
+{
+	began_to_try();
+	tries(&t.second, "EBUSY",
+	      "the ranks of job 7 stand still already, for another request; try again in a moment");
+	asks(&t.second, "udp", "EBUSY",
+	     "the ranks of job 7 stand still already, for another request; try again in a moment");
+	tries(&t.user, "EBUSY", "this connection waits for job 7 already");
+	begin();
+	t.what.wants_checkpoint = true;
+	t.job.state = SJOB_QUEUED;
+	tries(&t.user, "EINVAL", "job 7 does not run");
+	told("");
+}
+
+/* Nothing was changed, so nothing is doubtful. */
+TAP_TEST(migrate_try__the_first_host_is_lost)
+{
+	began_to_try();
+	migrate_forget_node(&t.d, &t.node);
+	told("user {\"error\":\"ECONNRESET\",\"op\":\"error\",\"text\":\"the control link to the "
+	     "job's first host was lost; try again when scinfo shows the host as up\"}\n");
+	ok(!t.user.moves && !t.job.mover);
+	/* A change of devices after it is one. */
+	asks(&t.user, "udp", NULL, NULL);
+	t.told[0] = '\0';
+	migrate_forget_node(&t.d, &t.node);
+	ok(strstr(t.told, "whether the job has changed its devices") != NULL);
 }

@@ -392,3 +392,42 @@ TAP_TEST(submit__places_are_plenty)
 	is_str(submit_as(w, ANN, &which), "queued: ");
 	end_world(w);
 }
+
+/* ---- a job that is tried ---- */
+
+static void asks(struct world *w, int which, const char *op, uint64_t id)
+{
+	json_t *head = json_pack("{s:s, s:I}", "op", op, "id", (json_int_t)id);
+	size_t size;
+	char *data = frame_encode(head, 0, &size);
+
+	is_int(write(w->fds[which], data, size), size);
+	free(data);
+	json_decref(head);
+	run_once(w, EVRUN_NOWAIT);
+	run_once(w, EVRUN_NOWAIT);
+}
+
+TAP_TEST(checkpoint__jobs_that_are_not_its_own_or_do_not_run)
+{
+	struct world *w = new_world();
+	struct sjob *job;
+	int ann, bob;
+
+	connect_as(w, ANN);
+	job = submit(w, ANN);
+	must(job);
+	ev_prepare_stop(w->f.d.loop, &w->f.d.plan);
+	ann = connect_as(w, ANN);
+	bob = connect_as(w, BOB);
+	asks(w, ann, OP_CHECKPOINT, job->id + 1);
+	okf(strstr(told(w, ann), "error: ") == w->said, "%s", w->said);
+	ok(!strstr(w->said, "does not run"));
+	asks(w, ann, OP_CHECKPOINT, job->id);
+	okf(strstr(told(w, ann), "does not run") != NULL, "%s", w->said);
+	asks(w, bob, OP_CHECKPOINT, job->id);
+	okf(strstr(told(w, bob), "error: ") == w->said, "%s", w->said);
+	ok(!strstr(w->said, "does not run"));
+	ok(!job->mover);
+	end_world(w);
+}

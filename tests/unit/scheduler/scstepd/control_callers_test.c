@@ -69,6 +69,32 @@ TAP_TEST(control__callers_that_are_not_let_in)
 	finish();
 }
 
+/* From the time on when links go: those who are let in would be links more. */
+TAP_TEST(control_shut__callers_are_sent_away)
+{
+	int before, fd;
+	char byte;
+
+	begin();
+	fake.step.auth = auth_open(fake.step.loop, "/no/such/munged");
+	before = knock("{\"op\":\"door\"}", 1);
+	while (is_greeted(before) > 0)
+		is_int(recv(before, &byte, 1, 0), 1);
+	is_int(is_greeted(before), 0);
+	control_shut(fake.step.control, true);
+	is_int(is_greeted(before), -1);
+	fd = knock("{\"op\":\"door\"}", 1);
+	is_int(is_greeted(fd), -1);
+	close(fd);
+	is_int(t.n_stops, 0);
+	control_shut(fake.step.control, false);
+	fd = knock("{\"op\":\"door\"}", 1);
+	is_int(is_greeted(fd), 1);
+	close(fd);
+	close(before);
+	finish();
+}
+
 TAP_TEST(control__crowd_at_the_door)
 {
 	struct rlimit usual, few;

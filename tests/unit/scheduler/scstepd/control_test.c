@@ -117,6 +117,19 @@ TAP_TEST(control__a_change_of_devices_is_the_leaders)
 	finish();
 }
 
+TAP_TEST(control__a_try_is_the_leaders)
+{
+	begin();
+	says("{\"op\":\"checkpoint\",\"serial\":5}");
+	is_int(t.n_asked, 0);
+	fake.step.leader = (struct leader *)&fake;
+	says("{\"op\":\"checkpoint\",\"serial\":5}");
+	is_int(t.n_asked, 1);
+	/* No devices are named. */
+	is_str(t.devices, "");
+	finish();
+}
+
 TAP_TEST(control__stop)
 {
 	begin();
@@ -294,5 +307,139 @@ TAP_TEST(control__run_directory_with_a_long_name)
 	scnoded_goes();
 	pass_tries(TRIES);
 	is_int(t.n_stops, 1);
+	finish();
+}
+
+/* ---- it is us who go ---- */
+
+#define PARTED "{\"id\":70000,\"op\":\"parted\",\"ranks\":[[100,0]]}"
+
+/* Away, with a scnoded that listens. */
+static void part(void)
+{
+	must(listens(getuid()));
+	/* One that has ended has no process, and a world that was spawned has other ranks. */
+	t.ranks[1].number = 1;
+	t.ranks[1].has_ended = true;
+	control_part(fake.step.control);
+	fake_turn();
+	fake_sent(SCNODED, PARTED, "");
+	ok(!t.scnoded);
+	ok(!fake.first);
+}
+
+/* A signal has woken us. */
+static void come_back(void)
+{
+	control_return(fake.step.control);
+	fake_turn();
+	scnoded_accepts();
+	fake_sent(SCNODED, "{\"id\":70000,\"op\":\"rejoin\"}", "");
+}
+
+TAP_TEST(control_part__returns_when_it_is_woken)
+{
+	begin();
+	part();
+	/* Not by itself. */
+	pass_tries(2 * TRIES);
+	is_int(accept4(t.listener, NULL, NULL, SOCK_CLOEXEC), -1);
+	is_int(t.n_stops, 0);
+	come_back();
+	is_int(t.n_returned, 0);
+	says("{\"op\":\"rejoined\",\"is_restorable\":true}");
+	is_int(t.n_returned, 1);
+	is_str(t.text, "well");
+	/* That is told once. */
+	says("{\"op\":\"rejoined\",\"is_restorable\":true}");
+	is_int(t.n_returned, 1);
+	finish();
+}
+
+TAP_TEST(control_part__what_was_found)
+{
+	static const struct {
+		const char *answer, *why;
+	} all[] = {
+		{"{\"op\":\"rejoined\",\"is_restorable\":false,\"text\":\"rank 0 holds a socket\"}",
+		 "rank 0 holds a socket"},
+		{"{\"op\":\"rejoined\",\"text\":\"rank 0 holds a file\"}", "rank 0 holds a file"},
+		{"{\"op\":\"rejoined\"}", "its scnoded was started anew meanwhile; try again"},
+	};
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
+		begin();
+		part();
+		come_back();
+		says(all[i].answer);
+		is_int(t.n_returned, 1);
+		is_str(t.text, all[i].why);
+		finish();
+	}
+}
+
+TAP_TEST(control_return__before_it_has_parted)
+{
+	begin();
+	must(listens(getuid()));
+	control_return(fake.step.control);
+	pass_tries(2);
+	is_int(accept4(t.listener, NULL, NULL, SOCK_CLOEXEC), -1);
+	says("{\"op\":\"rejoined\",\"is_restorable\":true}");
+	is_int(t.n_returned, 0);
+	finish();
+}
+
+TAP_TEST(control_return__twice)
+{
+	begin();
+	part();
+	come_back();
+	control_return(fake.step.control);
+	pass_tries(2);
+	is_int(accept4(t.listener, NULL, NULL, SOCK_CLOEXEC), -1);
+	finish();
+}
+
+/* scnoded was killed, and nobody wakes us. */
+TAP_TEST(control_part__nobody_wakes_it)
+{
+	begin();
+	part();
+	pass(14.9);
+	is_int(accept4(t.listener, NULL, NULL, SOCK_CLOEXEC), -1);
+	pass(0.2);
+	scnoded_accepts();
+	fake_sent(SCNODED, "{\"id\":70000,\"op\":\"rejoin\"}", "");
+	finish();
+}
+
+/* Its successor knows of no parting, and takes us as any other scstepd. */
+TAP_TEST(control_part__scnoded_is_gone_already)
+{
+	begin();
+	scnoded_goes();
+	must(listens(getuid()));
+	control_part(fake.step.control);
+	pass_tries(1);
+	scnoded_accepts();
+	fake_sent(SCNODED, "{\"id\":70000,\"op\":\"rejoin\"}", "");
+	says("{\"op\":\"rejoined\"}");
+	is_int(t.n_returned, 1);
+	is_str(t.text, "its scnoded was started anew meanwhile; try again");
+	finish();
+}
+
+TAP_TEST(control_return__scnoded_is_gone)
+{
+	begin();
+	part();
+	close(t.listener);
+	t.listener = -1;
+	control_return(fake.step.control);
+	pass_tries(TRIES);
+	is_int(t.n_returned, 0);
+	is_int(t.n_stops, 1);
+	is_str(t.text, "scnoded on host is gone");
 	finish();
 }

@@ -20,6 +20,7 @@
 
 #include "scheduler/proto/acceptor.h"
 #include "scheduler/proto/files.h"
+#include "scheduler/proto/head.h"
 #include "scheduler/proto/link.h"
 #include "scheduler/proto/ops.h"
 #include "scheduler/scstepd/course.h"
@@ -37,7 +38,8 @@ static struct {
 	struct link *scnoded; /* its side */
 	struct world second;
 	struct rank ranks[3];
-	unsigned int n_orders, n_stops, n_killed, n_signals, n_notes, n_callers;
+	unsigned int n_orders, n_stops, n_killed, n_signals, n_notes, n_callers, n_returned,
+		n_asked;
 	char adopted[200]; /* "0 1:why ": what course_adopted() was told */
 	int code, signo;
 	char text[600], role[32], devices[64];
@@ -63,8 +65,14 @@ void course_adopted(struct step *step, uint32_t world, const char *failure)
 
 void standstill_ask(struct standstill *standstill, const json_t *head)
 {
-	snprintf(t.devices, sizeof(t.devices), "%s",
-		 json_string_value(json_object_get(head, "devices")));
+	t.n_asked++;
+	snprintf(t.devices, sizeof(t.devices), "%s", head_text(head, "devices"));
+}
+
+void course_returned(struct step *step, const char *why)
+{
+	t.n_returned++;
+	snprintf(t.text, sizeof(t.text), "%s", why ? why : "well");
 }
 
 void course_caller(struct step *step, struct link *link)

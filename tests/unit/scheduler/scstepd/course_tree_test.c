@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* course: messages of the tree, worlds that are spawned, and callers at the host's port. */
 #include <errno.h>
+#include <signal.h>
 #include <unistd.h>
 
+#include "scheduler/proto/signals.h"
 #include "tests/unit/scheduler/scstepd/fake_course.h"
 
 /* ---- the tree ---- */
@@ -23,7 +25,8 @@ TAP_TEST(course__messages_and_whose_they_are)
 		{OP_SIGNAL, "{\"signal\":1}", "signal 1 signal 18"},
 		{OP_SIGNAL, "{\"signal\":3}", "signal 3 signal 18"},
 		{OP_ABSENT, "{\"world\":0,\"rank\":1}", "absent"},
-		{OP_STANDSTILL, "{\"set\":\"0\",\"devices\":\"udp\"}", "standstill udp"},
+		{OP_STANDSTILL, "{\"set\":\"0\",\"devices\":\"udp\",\"parts\":false}",
+		 "standstill udp"},
 		{OP_RELEASE, "{}", "pmi_release debug_release"},
 		{OP_MODEX, "{\"world\":0,\"rank\":1,\"ticket\":1}", "modex_asked 2"},
 		{OP_MODEX_DATA, "{\"ticket\":1,\"status\":0}", "modex_answered 3"},
@@ -203,4 +206,105 @@ TAP_TEST(course_caller__who_may_enter)
 	visit("scstepd", getuid());
 	logged("link_close");
 	finish();
+}
+
+/* ---- all links go, and come again ---- */
+
+static void wake(void)
+{
+	raise(SIGNALS_WAKE);
+	pass(0);
+}
+
+TAP_TEST(course__parts_and_returns)
+{
+	run(N_HOSTS, 1);
+	parts.standstill->part(&step);
+	logged("shut tree_hold stands ''");
+	parts.standstill->go_away(&step);
+	logged("tree_part");
+	parts.events->parted(&step);
+	logged("control_part");
+	wake();
+	logged("control_return");
+	course_returned(&step, NULL);
+	logged("open tree_go_on stands ''");
+	/* It is not those of the tree that the ranks wait for. */
+	parts.events->joined(&step);
+	logged("");
+	finish();
+}
+
+TAP_TEST(course__returns_with_what_was_found)
+{
+	run(N_HOSTS, 2);
+	parts.standstill->part(&step);
+	parts.standstill->go_away(&step);
+	parts.events->parted(&step);
+	parts_log[0] = '\0';
+	course_returned(&step, "rank 2 holds a socket");
+	logged("open tree_go_on stands 'rank 2 holds a socket'");
+	finish();
+}
+
+TAP_TEST(course__scrun_parts_first)
+{
+	run(N_HOSTS, 0);
+	parts.has_scrun = true;
+	parts.standstill->part(&step);
+	logged("leader_part");
+	pass(COURSE_PART_S - 0.01);
+	logged("");
+	course_front_parted(&step);
+	logged("shut tree_hold stands ''");
+	/* Its limit counts no more. */
+	pass(2 * COURSE_PART_S);
+	logged("");
+	course_front_parted(&step);
+	logged("");
+	finish();
+	/* Without one there is nobody to wait for. */
+	run(N_HOSTS, 0);
+	parts.standstill->part(&step);
+	logged("leader_part shut tree_hold stands ''");
+	finish();
+}
+
+TAP_TEST(course__scrun_does_not_part)
+{
+	run(N_HOSTS, 0);
+	parts.has_scrun = true;
+	parts.standstill->part(&step);
+	parts_log[0] = '\0';
+	pass(COURSE_PART_S + 0.01);
+	logged("stands 'scrun does not take what the ranks have printed; is it stopped, or does "
+	       "nobody read its output?'");
+	parts.standstill->stay(&step);
+	logged("open tree_go_on");
+	/* Too late for this time. */
+	course_front_parted(&step);
+	logged("");
+	finish();
+}
+
+TAP_TEST(course__no_memory_for_the_links)
+{
+	run(N_HOSTS, 1);
+	parts.go_on_rc = -ENOMEM;
+	parts.standstill->stay(&step);
+	logged("open tree_go_on control_failed 123 'out of memory' signal 15 signal 18");
+	finish();
+}
+
+/* From outside anybody of that user may do it. */
+TAP_TEST(course__woken_at_any_time)
+{
+	begin();
+	wake();
+	logged("control_return");
+	/* The parts that are closed hear nothing. */
+	course_close(&step);
+	raise(SIGNALS_WAKE);
+	logged("");
+	ev_loop_destroy(step.loop);
 }

@@ -44,6 +44,9 @@ static struct {
 	const char *role;
 	struct rank rank; /* the only one */
 	const struct tree_events *events;
+	const struct standstill_events *standstill;
+	bool has_scrun; /* that is told to leave */
+	int go_on_rc;   /* of tree_go_on() */
 } parts;
 
 __attribute__((format(printf, 1, 2))) static void say(const char *format, ...)
@@ -98,8 +101,9 @@ struct ranks *ranks_open(struct step *step)
 {
 	return part("ranks");
 }
-struct standstill *standstill_open(struct step *step, standstill_told *told)
+struct standstill *standstill_open(struct step *step, const struct standstill_events *events)
 {
+	parts.standstill = events;
 	errno = ENOSPC;
 	return part("standstill");
 }
@@ -177,6 +181,18 @@ void control_migrated(struct control *control, uint64_t serial, bool is_changed,
 {
 	say("control_migrated %d '%s'", is_changed, text);
 }
+void control_shut(struct control *control, bool is_shut)
+{
+	say(is_shut ? "shut" : "open");
+}
+void control_part(struct control *control)
+{
+	say("control_part");
+}
+void control_return(struct control *control)
+{
+	say("control_return");
+}
 int control_kill(struct control *control)
 {
 	say("control_kill");
@@ -198,6 +214,11 @@ void leader_signal(struct leader *leader, int signo)
 void leader_end(struct leader *leader, int code, const char *text)
 {
 	say("leader_end %d '%s'", code, text);
+}
+bool leader_part(struct leader *leader)
+{
+	say("leader_part");
+	return !parts.has_scrun;
 }
 bool leader_is_awaited(const struct leader *leader)
 {
@@ -229,6 +250,22 @@ void link_close(struct link *link, double linger_s)
 void tree_enter(struct tree *tree, struct link *link)
 {
 	say("tree_enter");
+}
+void tree_hold(struct tree *tree)
+{
+	say("tree_hold");
+}
+void tree_release(struct tree *tree)
+{
+}
+void tree_part(struct tree *tree)
+{
+	say("tree_part");
+}
+int tree_go_on(struct tree *tree, const struct order *order)
+{
+	say("tree_go_on");
+	return parts.go_on_rc;
 }
 size_t tree_children(const struct tree *tree)
 {
@@ -330,6 +367,10 @@ void standstill_expect(struct standstill *standstill, const struct world *world)
 void standstill_begin(struct standstill *standstill, const json_t *head)
 {
 	say("standstill %s", json_string_value(json_object_get(head, "devices")));
+}
+void standstill_ready(struct standstill *standstill, const char *why)
+{
+	say("stands '%s'", why ? why : "");
 }
 void absence_told(struct step *step, const json_t *head)
 {

@@ -12,6 +12,7 @@
 #include "scheduler/proto/ops.h"
 #include "scheduler/scstepd/absence.h"
 #include "scheduler/scstepd/control.h"
+#include "scheduler/scstepd/course.h"
 #include "scheduler/scstepd/front.h"
 #include "scheduler/scstepd/output.h"
 #include "scheduler/scstepd/transport.h"
@@ -32,6 +33,8 @@
 static const struct front_events *events;
 static void *owner;
 static struct leader *leader;
+static bool has_scrun; /* that can be told to leave */
+static unsigned int n_parted;
 
 struct front *front_open(uint64_t job, const struct front_events *its_events, void *its_owner)
 {
@@ -50,6 +53,11 @@ void front_send(struct front *front, json_t *head, const void *body, size_t size
 	fake_keep(FRONT, head, body, size);
 }
 
+bool front_part(struct front *front)
+{
+	return !has_scrun;
+}
+
 bool front_is_full(const struct front *front)
 {
 	return false;
@@ -62,6 +70,12 @@ bool front_is_awaited(const struct front *front)
 
 void front_close(struct front *front)
 {
+}
+
+void course_front_parted(struct step *step)
+{
+	ok(step == &fake.step);
+	n_parted++;
 }
 
 void control_ended(struct control *control, int code, const char *text)
@@ -256,6 +270,20 @@ TAP_TEST(leader__a_window_without_terminal)
 	scrun_says(OP_WINDOW, "{\"columns\":80,\"rows\":24}");
 	ok(!fake.first);
 	let_go();
+	finish();
+}
+
+TAP_TEST(leader_part__scrun_comes_again)
+{
+	begin();
+	has_scrun = false;
+	n_parted = 0;
+	ok(leader_part(leader));
+	has_scrun = true;
+	ok(!leader_part(leader));
+	is_int(n_parted, 0);
+	events->parted(owner);
+	is_int(n_parted, 1);
 	finish();
 }
 

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "scheduler/scnoded/parted.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/pidfd.h>
+
+#include "pmcore/util/clock.h"
+#include "scheduler/proto/head.h"
+#include "scheduler/proto/ops.h"
+#include "scheduler/proto/signals.h"
+#include "scheduler/scnoded/holdings/inquiry.h"
+#include "scheduler/scnoded/init.h"
+#include "scheduler/scnoded/nspid.h"
+
+#define PAUSE_S 0.2 /* between two looks at a job: its user's scstepd can ask for any number */
+/* An MPI may keep its shared memory in a file that it has deleted already: of 4 to 8 MiB. */
+#define GHOST_BYTES (16u << 20)
+
+struct parted {
+	struct inquiry *inquiry; /* NULL: none is under way */
+	bool is_known;           /* all was looked at, or could not be */
+	char *obstacle;          /* NULL: none was found */
+	void (*woken)(struct step *step);
+	struct survey_rank *ranks;
+	size_t n_ranks;
+};
+
+static void drop(struct parted *parted)
+{
+	if (!parted)
+		return;
+	inquiry_stop(parted->inquiry);
+	free(parted->obstacle);
+	free(parted->ranks);
+	free(parted);
+}
+
+void parted_forget(struct step *step)
+{
+	drop(step->parted);
+	step->parted = NULL;
+}
+
+/* ---- who its ranks are ---- */
+
+/* Its words name processes of the job only. They serve for names in sentences. */
+static void note_rank(struct step *step, const struct pidns_table *table, const json_t *pair)
+{
+	struct parted *parted = step->parted;
+	json_int_t number = json_integer_value(json_array_get(pair, 1));
+	json_int_t told = json_integer_value(json_array_get(pair, 0));
+	pid_t pid = told > 0 && told <= INT_MAX ? pidns_find(table, step->ns, (pid_t)told) : 0;
+
+	if (pid && number >= 0 && number < HOLDINGS_NO_RANK)
+		parted->ranks[parted->n_ranks++] = (struct survey_rank){pid, (uint32_t)number};
+}
+
+void parted_announced(struct step *step, const json_t *head)
+{
+	const json_t *ranks = json_object_get(head, "ranks");
+	size_t n = json_array_size(ranks);
+	struct pidns_table table = {0};
+
+	if (n > step->order->hosts[step->order->here].ranks)
+		n = step->order->hosts[step->order->here].ranks;
+	parted_forget(step);
+	step->parted = calloc(1, sizeof(*step->parted));
+	if (step->parted && n)
+		step->parted->ranks = calloc(n, sizeof(*step->parted->ranks));
+	if (!step->parted || !step->parted->ranks || nspid_list(step, &table))
+		return;
+	for (size_t i = 0; i < n; i++)
+		note_rank(step, &table, json_array_get(ranks, i));
+	pidns_fini(&table);
+}
+
+/* ---- the look ---- */
+
+static void call_back(struct step *step)
+{
+	parted_wake(step);
+	step->parted->woken(step);
+}
+
+/* One line is told, to be freed: it goes to the user as the one reason. */
+static char *first_of(const char *lines)
+{
+	size_t n = strcspn(lines, "\n");
+
+	return daemon_text("%.*s%s", (int)n, lines,
+			   lines[n] ? "; other things are in the way as well, which the next try "
+				      "tells"
+				    : "");
+}
+
+static void on_done(const char *text, void *owner)
+{
+	struct step *step = owner;
+
+	step->parted->inquiry = NULL;
+	step->parted->is_known = true;
+	if (text)
+		step->parted->obstacle = first_of(text);
+	call_back(step);
+}
+
+static const struct inquiry_events inquiry_events = {.done = on_done};
+
+/* All of the job but its init, to be freed; *@ret_root: its scstepd, 0 = not found. */
+static pid_t *members_of(const struct step *step, size_t *ret_n, pid_t *ret_root)
+{
+	struct pidns_table table = {0};
+	pid_t *members;
+
+	*ret_n = 0;
+	*ret_root = 0;
+	if (nspid_list(step, &table))
+		return NULL;
+	members = calloc(table.n + 1, sizeof(*members));
+	for (size_t i = 0; members && i < table.n; i++) {
+		if (table.all[i].outer == step->pid)
+			continue;
+		if (table.all[i].inner == INIT_CHILD && nspid_is_scstepd(step, table.all[i].outer))
+			*ret_root = table.all[i].outer;
+		members[(*ret_n)++] = table.all[i].outer;
+	}
+	pidns_fini(&table);
+	return members;
+}
+
+/* NULL with errno. */
+static struct inquiry *inquire(struct step *step)
+{
+	const struct scnoded *d = step->daemon;
+	size_t n;
+	pid_t root, *members = members_of(step, &n, &root);
+	struct survey_order order = {.root = root,
+				     .ranks = step->parted->ranks,
+				     .n_ranks = step->parted->n_ranks,
+				     .members = members,
+				     .n_members = n};
+	struct restorable_terms terms = {
+		.job = step->id, .host = d->name, .ghost_bytes = GHOST_BYTES, .keeps_locks = true};
+	struct inquiry *inquiry = NULL;
+
+	errno = members ? ESRCH : ENOMEM;
+	if (members && root) {
+		errno = ENOMEM;
+		inquiry = inquiry_start(d->loop, &order, &terms, &inquiry_events, step);
+	}
+	free(members);
+	return inquiry;
+}
+
+static void give_up(struct step *step, const char *why)
+{
+	step->parted->is_known = true;
+	step->parted->obstacle =
+		daemon_text("host %s can't look at the processes of job %llu: %s; try again later",
+			    step->daemon->name, (unsigned long long)step->id, why);
+	call_back(step);
+}
+
+void parted_closed(struct step *step, void (*woken)(struct step *step))
+{
+	double now = clock_monotonic_s();
+
+	step->parted->woken = woken;
+	if (now < step->look_from) {
+		give_up(step, "it was looked at a moment ago");
+		return;
+	}
+	step->look_from = now + PAUSE_S;
+	step->parted->inquiry = inquire(step);
+	if (!step->parted->inquiry)
+		give_up(step, strerror(errno));
+}
+
+/* ---- it comes back ---- */
+
+json_t *parted_back(struct step *step)
+{
+	const struct parted *parted = step->parted;
+	const char *text = NULL;
+	json_t *head;
+
+	if (!parted)
+		return json_pack("{s:s}", "op", OP_REJOINED);
+	/* Whoever may send signals to the job may do that as well. */
+	if (!parted->is_known)
+		text = "its scstepd was woken by a signal before its processes were looked at; "
+		       "try again";
+	else
+		text = parted->obstacle;
+	head = json_pack("{s:s, s:b, s:s*}", "op", OP_REJOINED, "is_restorable", !text, "text",
+			 text);
+	parted_forget(step);
+	return head;
+}
+
+void parted_wake(const struct step *step)
+{
+	if (pidfd_send_signal(step->pidfd, SIGNALS_WAKE, NULL, 0))
+		daemon_say("job %llu: its scstepd can't be woken: %m",
+			   (unsigned long long)step->id);
+}
