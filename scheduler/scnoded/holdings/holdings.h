@@ -57,6 +57,7 @@ struct held_process {
 struct held_file {
 	size_t process; /* index in holdings.processes */
 	int fd;
+	int err;          /* why it can't be looked at, errno; 0: it can */
 	uint32_t flags;   /* of open(2) */
 	uint32_t mode;    /* stx_mode; no type for anonymous inodes */
 	uint64_t device;  /* makedev() of the file system */
@@ -86,6 +87,7 @@ struct held_watch {
 struct held_mapping {
 	size_t process; /* index in holdings.processes */
 	uint64_t start;
+	int err;       /* why its file can't be looked at, errno; 0: it can */
 	uint32_t mode; /* st_mode of the file; 0: not known */
 	uint64_t device, special, inode, size, allocated;
 	uint32_t links;

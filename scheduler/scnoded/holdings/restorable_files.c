@@ -150,8 +150,21 @@ static void judge_kind(const struct judge *j, const struct held_file *file)
 	}
 }
 
+static void judge_unseen(const struct judge *j, const struct held_file *file)
+{
+	judge_refuse(j, file->process,
+		     "holds %.*s (descriptor %d), which scnoded can't look at: %s; close it before "
+		     "a checkpoint",
+		     JUDGE_PATH_SHOWN, *file->name ? file->name : "a file", file->fd,
+		     strerror(file->err));
+}
+
 void judge_file(const struct judge *j, const struct held_file *file)
 {
+	if (file->err) {
+		judge_unseen(j, file);
+		return;
+	}
 	judge_kind(j, file);
 	if (file->is_locked && !j->terms->keeps_locks)
 		judge_refuse(

@@ -70,6 +70,12 @@ void judge_mapping(const struct judge *j, const struct held_mapping *m)
 		refuse(j, m, "secret memory (memfd_secret)");
 	else if (is_kernels_memory(m->name))
 		return;
+	else if (m->err)
+		judge_refuse(
+			j, m->process,
+			"maps %.*s at 0x%llx, which scnoded can't look at: %s; unmap it before a "
+			"checkpoint",
+			JUDGE_PATH_SHOWN, m->name, (unsigned long long)m->start, strerror(m->err));
 	else if (S_ISCHR(m->mode) ? m->special != DEVICE_ZERO : S_ISBLK(m->mode))
 		refuse_path(j, m, "the device ");
 	else if (judge_starts(m->name, "/sys/") || judge_starts(m->name, "/proc/"))

@@ -62,23 +62,26 @@ struct place {
 	int fds, infos;
 };
 
-static bool read_fdinfo(struct survey *s, const struct place *place, int fd,
-			struct procline_fdinfo *ret)
+/* 0, or errno; then it adds no watch. */
+static int read_fdinfo(struct survey *s, const struct place *place, int fd,
+		       struct procline_fdinfo *ret)
 {
+	size_t n_before = s->holdings->n_watches;
 	struct procline_watch watch;
 	char name[16], line[512];
+	int info, err = 0;
 	FILE *file;
-	int info;
 
 	snprintf(name, sizeof(name), "%d", fd);
 	info = openat(place->infos, name, O_RDONLY | O_CLOEXEC);
 	file = info < 0 ? NULL : fdopen(info, "r");
 	if (!file) {
+		err = errno;
 		if (info >= 0)
 			close(info);
-		return false;
+		return err;
 	}
-	*ret = (struct procline_fdinfo){0};
+	errno = 0;
 	for (int i = 1; fgets(line, sizeof(line), file); i++) {
 		if (i % LINES_BETWEEN_LOOKS == 0 && !survey_goes_on(s))
 			break;
@@ -86,17 +89,22 @@ static bool read_fdinfo(struct survey *s, const struct place *place, int fd,
 		if (procline_watch(line, &watch))
 			add_watch(s, place->process, fd, &watch);
 	}
+	if (ferror(file)) {
+		err = errno ? errno : EIO;
+		s->holdings->n_watches = n_before;
+	}
 	fclose(file);
-	return true;
+	return err;
 }
 
-static bool read_status(const struct place *place, const char *name, struct held_file *file)
+/* 0, or errno. */
+static int read_status(const struct place *place, const char *name, struct held_file *file)
 {
 	struct statx st;
 
 	/* A file server, which might be away, is not asked again. */
 	if (statx(place->fds, name, AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT, STATX_BASIC_STATS, &st))
-		return false;
+		return errno;
 	file->mode = st.stx_mode;
 	file->device = makedev(st.stx_dev_major, st.stx_dev_minor);
 	file->special = makedev(st.stx_rdev_major, st.stx_rdev_minor);
@@ -104,7 +112,7 @@ static bool read_status(const struct place *place, const char *name, struct held
 	file->size = st.stx_size;
 	file->allocated = st.stx_blocks * SECTOR;
 	file->links = st.stx_nlink;
-	return true;
+	return 0;
 }
 
 /* There is no getxattrat() in older kernels. */
@@ -116,34 +124,43 @@ static ssize_t read_protocol(pid_t pid, int fd, char *name, size_t size)
 	return getxattr(path, "system.sockprotoname", name, size);
 }
 
-/* The name of a descriptor; of a socket its protocol. */
-static bool read_name(const struct survey *s, const struct place *place, const char *fd,
-		      uint32_t mode, char *name, size_t size)
+/* The name of a descriptor; of a socket its protocol. 0, or errno, then with the name "". */
+static int read_name(const struct survey *s, const struct place *place, const char *fd,
+		     uint32_t mode, char *name, size_t size)
 {
 	pid_t pid = s->holdings->processes[place->process].pid;
 	ssize_t n = S_ISSOCK(mode) ? read_protocol(pid, atoi(fd), name, size - 1)
 				   : readlinkat(place->fds, fd, name, size - 1);
 
+	int err = n < 0 ? errno : 0;
+
+	name[n < 0 ? 0 : n] = 0;
 	/* Of sockets some have no such name; a path may be longer than the kernel tells. */
-	if (n < 0 && (errno == ENOENT || errno == ESRCH))
-		return false;
-	if (n < 0)
-		n = 0;
-	name[n] = 0;
-	return true;
+	if (!survey_is_gone(err) && (S_ISSOCK(mode) || err == ENAMETOOLONG))
+		return 0;
+	return err;
 }
 
-/* A descriptor that is closed meanwhile is left out. False: there is trouble. */
+/*
+ * A descriptor that is closed meanwhile is left out; one that can't be looked at is not, such as
+ * one of a FUSE file system that root may not use. False: there is trouble.
+ */
 static bool read_file(struct survey *s, const struct place *place, const char *fd)
 {
 	struct held_file read = {.process = place->process, .fd = atoi(fd)}, *file;
-	struct procline_fdinfo info;
+	int err_status = read_status(place, fd, &read), err_name, err_info;
+	struct procline_fdinfo info = {0};
 	char name[PATH_MAX + 1];
 
-	if (!read_status(place, fd, &read) ||
-	    !read_name(s, place, fd, read.mode, name, sizeof(name)) ||
-	    !read_fdinfo(s, place, read.fd, &info))
+	if (survey_is_gone(err_status))
 		return true;
+	err_name = read_name(s, place, fd, read.mode, name, sizeof(name));
+	if (survey_is_gone(err_name))
+		return true;
+	err_info = read_fdinfo(s, place, read.fd, &info);
+	if (survey_is_gone(err_info))
+		return true;
+	read.err = err_status ? err_status : err_name ? err_name : err_info;
 	take_fdinfo(s, &info, &read);
 	read.name = holdings_text(s->holdings, name);
 	file = read.name ? holdings_add_file(s->holdings) : NULL;

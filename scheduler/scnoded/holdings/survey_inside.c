@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "scheduler/scnoded/holdings/survey_inside.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -13,6 +14,11 @@ bool survey_goes_on(const struct survey *s)
 		holdings_trouble(s->holdings, "it took longer than %llu ms",
 				 (unsigned long long)s->order->limit_ms);
 	return !*s->holdings->trouble;
+}
+
+bool survey_is_gone(int err)
+{
+	return err == ENOENT || err == ESRCH || err == EBADF;
 }
 
 bool survey_read(pid_t pid, const char *file, char *text, size_t size)

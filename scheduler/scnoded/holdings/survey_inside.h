@@ -16,6 +16,8 @@ struct survey {
 
 /* Whether to go on: there is no trouble, and time is left. */
 bool survey_goes_on(const struct survey *s);
+/* Whether an error of a file below /proc says that the process or the descriptor is gone. */
+bool survey_is_gone(int err);
 /* Text of /proc/PID/@file, cut to @size; false with errno. */
 bool survey_read(pid_t pid, const char *file, char *text, size_t size);
 

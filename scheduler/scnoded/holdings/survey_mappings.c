@@ -70,8 +70,11 @@ static bool add_mapping(struct survey *s, size_t process, const struct procline_
 	mapping->is_shared_writable = is_shared_writable;
 	mapping->name = name;
 	err = read_status(h->processes[process].pid, m, mapping);
-	if (err == EPERM || err == EACCES)
+	/* Without CAP_CHECKPOINT_RESTORE; EACCES comes from file systems, too, as from FUSE. */
+	if (err == EPERM)
 		h->processes[process].err = err;
+	else if (!survey_is_gone(err))
+		mapping->err = err;
 	return true;
 }
 

@@ -2,6 +2,7 @@
 /* restorable: each kind of descriptor and of mapping, made up, and its sentence, if any. */
 #include "scheduler/scnoded/holdings/restorable.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -194,6 +195,20 @@ TAP_TEST(restorable_judge__files)
 	refused("holds a queue of POSIX messages (descriptor 5)" CANNOT);
 	judged_file(S_IFREG, "");
 	refused("holds a file whose path is longer than the kernel tells (descriptor 5)" CANNOT);
+}
+
+TAP_TEST(restorable_judge__cannot_be_looked_at)
+{
+	judged_begin();
+	judged_file(0, "/mnt/fuse/a")->err = EACCES;
+	refused("holds /mnt/fuse/a (descriptor 5), which scnoded can't look at: Permission denied; "
+		"close it before a checkpoint");
+	judged_file(0, "")->err = EIO;
+	refused("holds a file (descriptor 5), which scnoded can't look at: Input/output error; "
+		"close it before a checkpoint");
+	judged_mapping("/mnt/fuse/a")->err = EACCES;
+	refused("maps /mnt/fuse/a at 0x7000, which scnoded can't look at: Permission denied; unmap "
+		"it before a checkpoint");
 }
 
 TAP_TEST(restorable_judge__locks)

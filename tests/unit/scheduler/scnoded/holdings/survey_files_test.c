@@ -18,8 +18,10 @@
 #include <sys/inotify.h>
 #include <sys/ipc.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/shm.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -126,6 +128,36 @@ TAP_TEST(survey_job__deleted)
 		 "holds %s/a?file (deleted) (descriptor 3), which has other names",
 		 surveyed.directory);
 	refused(linked_deleted, clause);
+}
+
+/* A file system of another user, that root may not use. Nobody serves it. */
+static bool open_fuse(void)
+{
+	char options[96], path[128];
+	int fuse = open("/dev/fuse", O_RDWR), fd, err;
+
+	snprintf(path, sizeof(path), "%s", surveyed_path("fuse"));
+	snprintf(options, sizeof(options), "fd=%d,rootmode=40000,user_id=65534,group_id=65534",
+		 fuse);
+	if (fuse < 0 || mkdir(path, 0700) ||
+	    mount("fuse", path, "fuse", MS_NOSUID | MS_NODEV, options))
+		return false;
+	fd = open(path, O_PATH);
+	err = errno;
+	if (umount2(path, MNT_DETACH) || close(fuse))
+		return false;
+	errno = err;
+	return fd >= 0;
+}
+
+TAP_TEST(survey_job__cannot_be_looked_at)
+{
+	if (surveyed_start(open_fuse)) {
+		surveyed_judge();
+		okf(strstr(surveyed.text, "which scnoded can't look at: Permission denied") != NULL,
+		    "%s", surveyed.text);
+	}
+	surveyed_end();
 }
 
 TAP_TEST(survey_job__lock)
