@@ -11,9 +11,10 @@
 
 #include "scheduler/scnoded/holdings/survey_inside.h"
 
-#define ANCESTORS_MAX 64 /* that are asked */
+#define ANCESTORS_MAX 64     /* that are asked */
+#define QUESTIONS_MAX 500000 /* to the kernel, whose answer takes longer for a large epoll */
 
-/* Orders the files of a process, and in it those of one inode together. */
+/* Orders the files of a process, and in it those of one inode together, by number. */
 static int compare(const void *a, const void *b)
 {
 	const struct held_file *const *left = a, *const *right = b;
@@ -22,12 +23,16 @@ static int compare(const void *a, const void *b)
 		return (*left)->process < (*right)->process ? -1 : 1;
 	if ((*left)->device != (*right)->device)
 		return (*left)->device < (*right)->device ? -1 : 1;
-	return ((*left)->inode > (*right)->inode) - ((*left)->inode < (*right)->inode);
+	if ((*left)->inode != (*right)->inode)
+		return (*left)->inode < (*right)->inode ? -1 : 1;
+	return ((*left)->fd > (*right)->fd) - ((*left)->fd < (*right)->fd);
 }
 
 struct order {
-	const struct holdings *h;
+	struct survey *survey;
+	struct holdings *h;
 	const struct held_file **files;
+	size_t n_questions;
 };
 
 /* The first file that is not before @key. */
@@ -50,33 +55,50 @@ static size_t find(const struct order *order, const struct held_file *key)
  * Whether it is the very file, as the two ends of a pipe have one inode. If the kernel does not
  * tell, that is enough.
  */
-static bool is_watched(const struct holdings *h, const struct held_file *file,
+static bool is_watched(struct order *order, const struct held_file *file,
 		       const struct held_watch *watch)
 {
+	const struct held_process *processes = order->h->processes;
 	struct kcmp_epoll_slot slot = {
 		.efd = (__u32)watch->fd, .tfd = (__u32)watch->target, .toff = watch->nth};
 
-	return syscall(SYS_kcmp, h->processes[file->process].pid, h->processes[watch->process].pid,
+	if (++order->n_questions > QUESTIONS_MAX)
+		holdings_trouble(order->h, "its epolls watch too many descriptors with copies");
+	if (!survey_goes_on(order->survey))
+		return false;
+	return syscall(SYS_kcmp, processes[file->process].pid, processes[watch->process].pid,
 		       KCMP_EPOLL_TFD, file->fd, &slot) <= 0;
 }
 
-/* Of one process: the descriptor of the same number, which needs no question, or another one. */
-static bool has_target(const struct order *order, size_t process, const struct held_watch *watch)
+/*
+ * Of one process: the descriptor of the same number first, as it mostly is this one. It may also
+ * have been closed, and its number given to another one.
+ */
+static bool has_target(struct order *order, size_t process, const struct held_watch *watch)
 {
-	struct held_file key = {.process = process, .device = watch->device, .inode = watch->inode};
+	struct held_file key = {.process = process,
+				.fd = watch->target,
+				.device = watch->device,
+				.inode = watch->inode};
 	const struct held_file *at = &key;
-	size_t first = find(order, &key), end = first;
+	size_t n = order->h->n_files, i = find(order, &key);
 
-	for (; end < order->h->n_files && !compare(&order->files[end], &at); end++)
-		if (order->files[end]->fd == watch->target)
+	if (i < n && !compare(&order->files[i], &at) && is_watched(order, order->files[i], watch))
+		return true;
+	key.fd = -1;
+	for (i = find(order, &key); i < n && survey_goes_on(order->survey); i++) {
+		const struct held_file *file = order->files[i];
+
+		if (file->process != process || file->device != watch->device ||
+		    file->inode != watch->inode)
+			break;
+		if (file->fd != watch->target && is_watched(order, file, watch))
 			return true;
-	for (size_t i = first; i < end; i++)
-		if (is_watched(order->h, order->files[i], watch))
-			return true;
+	}
 	return false;
 }
 
-static bool is_held(const struct order *order, const struct held_watch *watch)
+static bool is_held(struct order *order, const struct held_watch *watch)
 {
 	size_t process = watch->process;
 
@@ -93,7 +115,8 @@ static bool is_held(const struct order *order, const struct held_watch *watch)
 void survey_watches(struct survey *s)
 {
 	struct holdings *h = s->holdings;
-	struct order order = {.h = h, .files = calloc(h->n_files + 1, sizeof(*order.files))};
+	struct order order = {
+		.survey = s, .h = h, .files = calloc(h->n_files + 1, sizeof(*order.files))};
 
 	if (!order.files)
 		holdings_trouble(h, "scnoded has no memory for a list of descriptors");

@@ -258,6 +258,27 @@ static bool watch_closed(void)
 	return watch_pipe(true, false);
 }
 
+/* The number is given to the other end, which has the same inode; a child has all three. */
+static bool watch_reused(void)
+{
+	struct epoll_event event = {.events = EPOLLIN};
+	int fds[2], epoll = epoll_create1(0);
+
+	if (epoll < 0 || pipe(fds) || epoll_ctl(epoll, EPOLL_CTL_ADD, fds[0], &event))
+		return false;
+	if (!fork()) {
+		close(REPORT_FD);
+		for (;;)
+			pause();
+	}
+	return dup2(fds[1], fds[0]) >= 0;
+}
+
+TAP_TEST(survey_job__epoll_with_a_number_again)
+{
+	refused(watch_reused, "has an epoll (descriptor 3) that still watches descriptor 4");
+}
+
 TAP_TEST(survey_job__epoll)
 {
 	fine(watch_open);
