@@ -33,27 +33,37 @@ static void take_fdinfo(const struct survey *s, const struct procline_fdinfo *in
 
 static void add_watch(struct survey *s, size_t process, int fd, const struct procline_watch *watch)
 {
-	const struct holdings *h = s->holdings;
-	uint32_t nth = 0;
-	struct held_watch *added;
-
-	/* The kernel lists those with one number one behind the other. */
-	if (h->n_watches) {
-		const struct held_watch *before = &h->watches[h->n_watches - 1];
-
-		if (before->process == process && before->fd == fd &&
-		    before->target == watch->target)
-			nth = before->nth + 1;
-	}
-	added = holdings_add_watch(s->holdings);
+	struct held_watch *added = holdings_add_watch(s->holdings);
 
 	if (added)
 		*added = (struct held_watch){.process = process,
 					     .fd = fd,
 					     .target = watch->target,
-					     .nth = nth,
+					     .nth = (uint32_t)s->holdings->n_watches,
 					     .device = watch->device,
 					     .inode = watch->inode};
+}
+
+static int compare_watches(const void *a, const void *b)
+{
+	const struct held_watch *left = a, *right = b;
+
+	if (left->target != right->target)
+		return left->target < right->target ? -1 : 1;
+	return (left->nth > right->nth) - (left->nth < right->nth);
+}
+
+/*
+ * Those of one epoll. The kernel lists them by the address of the file, so those with one number
+ * may lie apart; it counts them in its own order, in which they have come.
+ */
+static void number_watches(struct held_watch *watches, size_t n)
+{
+	qsort(watches, n, sizeof(*watches), compare_watches);
+	for (size_t i = 0; i < n; i++)
+		watches[i].nth = i && watches[i - 1].target == watches[i].target
+					 ? watches[i - 1].nth + 1
+					 : 0;
 }
 
 /* The two directories of a process: /proc/PID/fd and /proc/PID/fdinfo. */
@@ -94,6 +104,8 @@ static int read_fdinfo(struct survey *s, const struct place *place, int fd,
 		s->holdings->n_watches = n_before;
 	}
 	fclose(file);
+	if (s->holdings->n_watches > n_before)
+		number_watches(s->holdings->watches + n_before, s->holdings->n_watches - n_before);
 	return err;
 }
 

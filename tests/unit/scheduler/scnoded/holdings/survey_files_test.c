@@ -274,6 +274,28 @@ static bool watch_reused(void)
 	return dup2(fds[1], fds[0]) >= 0;
 }
 
+/* Many files by turns under two numbers, and each under one of its own as well. */
+static bool watch_by_turns(void)
+{
+	struct epoll_event event = {.events = EPOLLIN};
+	int fds[2], epoll = epoll_create1(0);
+
+	for (int i = 0; i < 64; i++) {
+		int number = 800 + i % 2;
+
+		if (pipe(fds) || dup2(fds[0], number) != number || dup2(fds[1], number + 2) < 0 ||
+		    epoll_ctl(epoll, EPOLL_CTL_ADD, number, &event) ||
+		    epoll_ctl(epoll, EPOLL_CTL_ADD, number + 2, &event))
+			return false;
+	}
+	return true;
+}
+
+TAP_TEST(survey_job__epoll_with_many_of_one_number)
+{
+	fine(watch_by_turns);
+}
+
 TAP_TEST(survey_job__epoll_with_a_number_again)
 {
 	refused(watch_reused, "has an epoll (descriptor 3) that still watches descriptor 4");
