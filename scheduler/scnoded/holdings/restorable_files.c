@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <ctype.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
 #include "scheduler/scnoded/holdings/restorable_inside.h"
+
+#define SILLY_DIGITS 8 /* at least, in a name that NFS makes up; CRIU wants 24 */
 
 /* Numbers of devices: Documentation/admin-guide/devices.txt of the kernel. */
 enum {
@@ -52,14 +55,15 @@ static void judge_inotify(const struct judge *j, const struct held_file *file)
 		       "remove the watches before a checkpoint");
 }
 
-static void judge_device(const struct judge *j, const struct held_file *file)
+/* Whether it is fine. */
+static bool judge_device(const struct judge *j, const struct held_file *file)
 {
 	static const unsigned fine[] = {3, 5, 7, 8, 9}; /* null, zero, full, random, urandom */
 	unsigned number = major(file->special);
 
 	for (size_t i = 0; i < sizeof(fine) / sizeof(fine[0]); i++)
 		if (S_ISCHR(file->mode) && number == MAJOR_MEM && minor(file->special) == fine[i])
-			return;
+			return true;
 	if (S_ISCHR(file->mode) && (number == MAJOR_TTY || number == MAJOR_TTY_AUX ||
 				    (number >= MAJOR_PTY_FIRST && number <= MAJOR_PTY_LAST)))
 		judge_refuse(j, file->process,
@@ -73,10 +77,14 @@ static void judge_device(const struct judge *j, const struct held_file *file)
 			"before a checkpoint",
 			judge_starts(file->name, "/dev/infiniband/") ? "RDMA device" : "device",
 			JUDGE_PATH_SHOWN, file->name, file->fd);
+	return false;
 }
 
-/* If nobody has the other end, it has been closed, and is closed after a restore, too. */
-static void judge_pipe(const struct judge *j, const struct held_file *file)
+/*
+ * Whether it is fine. If nobody has the other end, it has been closed, and is closed after a
+ * restore, too.
+ */
+static bool judge_pipe(const struct judge *j, const struct held_file *file)
 {
 	const struct held_outsider *outsider = holdings_outsider(j->holdings, file->inode);
 
@@ -86,6 +94,7 @@ static void judge_pipe(const struct judge *j, const struct held_file *file)
 			"holds a pipe (descriptor %d) whose other end process %d (%s) outside the "
 			"job has, so it cannot be restored; close it before a checkpoint",
 			file->fd, outsider->pid, outsider->name);
+	return !outsider;
 }
 
 /* Without a name a file is stored in the image, if it isn't too large for that. */
@@ -106,6 +115,47 @@ static void judge_deleted(const struct judge *j, const struct held_file *file)
 			(unsigned long long)j->terms->ghost_bytes);
 }
 
+bool judge_is_silly(const char *path)
+{
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	size_t n = 0;
+
+	if (!judge_starts(name, ".nfs"))
+		return false;
+	name += strlen(".nfs");
+	while (isxdigit((unsigned char)name[n]))
+		n++;
+	return n >= SILLY_DIGITS && !name[n];
+}
+
+/* A file of any type that has a path. */
+static void judge_place(const struct judge *j, const struct held_file *file)
+{
+	if (!file->is_mounted)
+		judge_refuse(
+			j, file->process,
+			"holds %.*s (descriptor %d) on a file system that is not mounted for the "
+			"job, so it cannot be restored; open it by a path that the job has",
+			JUDGE_PATH_SHOWN, file->name, file->fd);
+	else if (judge_is_silly(file->name))
+		judge_refuse(
+			j, file->process,
+			"holds %.*s (descriptor %d), which was deleted and NFS keeps while it is "
+			"open, so it cannot be restored; close it before a checkpoint",
+			JUDGE_PATH_SHOWN, file->name, file->fd);
+	else if (judge_ends(file->name, " (deleted)"))
+		judge_deleted(j, file);
+}
+
+/* One that can't be restored anywhere is not told a second time for its place. */
+static void judge_special(const struct judge *j, const struct held_file *file)
+{
+	bool is_fine = S_ISFIFO(file->mode) ? judge_pipe(j, file) : judge_device(j, file);
+
+	if (is_fine && *file->name == '/')
+		judge_place(j, file);
+}
+
 static void judge_path(const struct judge *j, const struct held_file *file)
 {
 	if (judge_starts(file->name, "/memfd:"))
@@ -114,14 +164,8 @@ static void judge_path(const struct judge *j, const struct held_file *file)
 		refuse(j, file, "secret memory (memfd_secret)", "close it before a checkpoint");
 	else if (file->is_queue)
 		refuse(j, file, "a queue of POSIX messages", "close it before a checkpoint");
-	else if (!file->is_mounted)
-		judge_refuse(
-			j, file->process,
-			"holds %.*s (descriptor %d) on a file system that is not mounted for the "
-			"job, so it cannot be restored; open it by a path that the job has",
-			JUDGE_PATH_SHOWN, file->name, file->fd);
-	else if (judge_ends(file->name, " (deleted)"))
-		judge_deleted(j, file);
+	else
+		judge_place(j, file);
 }
 
 static void judge_kind(const struct judge *j, const struct held_file *file)
@@ -134,10 +178,8 @@ static void judge_kind(const struct judge *j, const struct held_file *file)
 		judge_inotify(j, file);
 	else if (judge_starts(file->name, "anon_inode:"))
 		judge_anonymous_inode(j, file);
-	else if (S_ISFIFO(file->mode))
-		judge_pipe(j, file);
-	else if (S_ISCHR(file->mode) || S_ISBLK(file->mode))
-		judge_device(j, file);
+	else if (S_ISFIFO(file->mode) || S_ISCHR(file->mode) || S_ISBLK(file->mode))
+		judge_special(j, file);
 	else if (*file->name == '/')
 		judge_path(j, file);
 	else if (!*file->name)

@@ -41,6 +41,12 @@ void judge_refuse_part(const struct judge *j, const char *fmt, ...)
 /* The name of an anonymous inode for people: "anon_inode:[io_uring]" is "an io_uring". */
 const char *judge_anonymous(const char *name, char *text, size_t size);
 
+/*
+ * Whether NFS has made up this name for a file that was deleted while it was open ("silly rename").
+ * CRIU takes such a one for deleted, and would need --link-remap.
+ */
+bool judge_is_silly(const char *path);
+
 void judge_processes(const struct judge *j);
 void judge_file(const struct judge *j, const struct held_file *file);
 void judge_watch(const struct judge *j, const struct held_watch *watch);

@@ -82,6 +82,11 @@ void judge_mapping(const struct judge *j, const struct held_mapping *m)
 		refuse_path(j, m, "memory of a device by ");
 	else if (*m->name != '/')
 		refuse_path(j, m, "the object of the kernel ");
+	else if (judge_is_silly(m->name))
+		judge_refuse(j, m->process,
+			     "maps %.*s, which was deleted and NFS keeps while it is mapped, so it "
+			     "cannot be restored; unmap it before a checkpoint",
+			     JUDGE_PATH_SHOWN, m->name);
 	else if (judge_ends(m->name, " (deleted)"))
 		judge_deleted(j, m);
 }

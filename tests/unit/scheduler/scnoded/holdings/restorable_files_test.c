@@ -197,6 +197,40 @@ TAP_TEST(restorable_judge__files)
 	refused("holds a file whose path is longer than the kernel tells (descriptor 5)" CANNOT);
 }
 
+TAP_TEST(restorable_judge__devices_and_fifos_are_somewhere)
+{
+	judged_begin();
+	judged_device(S_IFCHR, 1, 3, "/dev/null")->is_mounted = false;
+	refused("holds /dev/null (descriptor 5) on a file system that is not mounted for the job, "
+		"so it cannot be restored; open it by a path that the job has");
+	judged_file(S_IFIFO, "/tmp/fifo")->is_mounted = false;
+	refused("holds /tmp/fifo (descriptor 5) on a file system that is not mounted for the job, "
+		"so it cannot be restored; open it by a path that the job has");
+	judged_file(S_IFIFO, "/tmp/fifo (deleted)");
+	refused("holds /tmp/fifo (deleted) (descriptor 5), which has other names but not this one "
+		"any more, so it cannot be restored; close it before a checkpoint");
+	judged_file(S_IFIFO, "/tmp/fifo (deleted)")->links = 0;
+	judged_file(S_IFIFO, "pipe:[4711]")->is_mounted = false;
+	judged_device(S_IFCHR, 1, 1, "/dev/mem")->is_mounted = false;
+	refused("holds the device /dev/mem (descriptor 5)" CANNOT);
+}
+
+TAP_TEST(restorable_judge__deleted_on_nfs)
+{
+	judged_begin();
+	judged_file(S_IFREG, "/home/.nfs0123456/a");
+	judged_file(S_IFREG, "/home/.nfs0123456");
+	judged_file(S_IFREG, "/home/.nfs01234567x");
+	judged_mapping("/home/a.nfs01234567");
+	fine();
+	judged_file(S_IFREG, "/home/.nfs0123456F");
+	refused("holds /home/.nfs0123456F (descriptor 5), which was deleted and NFS keeps while it "
+		"is open, so it cannot be restored; close it before a checkpoint");
+	judged_mapping("/home/.nfs000000000123456f00000001");
+	refused("maps /home/.nfs000000000123456f00000001, which was deleted and NFS keeps while it "
+		"is mapped, so it cannot be restored; unmap it before a checkpoint");
+}
+
 TAP_TEST(restorable_judge__cannot_be_looked_at)
 {
 	judged_begin();
