@@ -28,6 +28,8 @@ const struct procline_mount *survey_mount(const struct survey *s, int id); /* NU
 
 /* The root and all below it. 0 or -ESRCH. */
 int survey_processes(struct survey *s);
+/* Whether the tree has started it since that was read, or it is gone. */
+bool survey_is_below(const struct holdings *h, pid_t pid);
 /* Members of the order that are not in the tree. */
 void survey_strangers(struct survey *s);
 /* Descriptors of one process. */

@@ -92,12 +92,17 @@ static bool collect_peers(const struct holdings *h, struct inodes *ret)
 	return true;
 }
 
+/* False: there is trouble. */
 static bool add_outsider(struct search *search, pid_t pid, uint64_t inode)
 {
-	struct held_outsider *outsider = holdings_add_outsider(search->survey->holdings);
+	struct held_outsider *outsider;
 	struct procline_stat stat;
 	char line[1024];
 
+	/* A young child of the job inherits its pipes. */
+	if (survey_is_below(search->survey->holdings, pid))
+		return true;
+	outsider = holdings_add_outsider(search->survey->holdings);
 	if (!outsider)
 		return false;
 	outsider->pid = pid;

@@ -204,8 +204,7 @@ int survey_processes(struct survey *s)
 	return 0;
 }
 
-/* Whether it has been started by the tree since that was read, or is gone. */
-static bool is_below(const struct holdings *h, pid_t pid)
+bool survey_is_below(const struct holdings *h, pid_t pid)
 {
 	struct procline_stat stat;
 
@@ -228,7 +227,7 @@ void survey_strangers(struct survey *s)
 		struct procline_stat stat;
 		struct held_stranger *stranger;
 
-		if (is_below(s->holdings, pid) || !read_stat(pid, &stat))
+		if (survey_is_below(s->holdings, pid) || !read_stat(pid, &stat))
 			continue;
 		stranger = holdings_add_stranger(s->holdings);
 		if (!stranger)

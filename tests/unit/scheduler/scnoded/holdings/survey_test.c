@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "scheduler/scnoded/holdings/survey_inside.h"
 #include "tests/harness/tap.h"
 #include "tests/unit/scheduler/scnoded/holdings/surveyed.h"
 
@@ -218,6 +219,33 @@ TAP_TEST(survey_job__strangers)
 			is_int(surveyed.h.strangers[0].pid, getpid());
 		is_int(surveyed.h.n_processes, 2);
 	}
+	surveyed_end();
+}
+
+static bool fork_with_the_other_end(void)
+{
+	int fds[2];
+
+	if (pipe(fds))
+		return false;
+	return fork_once() && !close(fds[1]);
+}
+
+/* As if the child came after the tree was read. */
+TAP_TEST(survey_outsiders__young_child)
+{
+	struct holdings h = {.n_processes = 0};
+	struct survey s = {.holdings = &h, .until_ns = UINT64_MAX};
+
+	if (surveyed_start(fork_with_the_other_end)) {
+		must(holdings_add_process(&h, surveyed.root) != NULL);
+		survey_files(&s, 0);
+		survey_outsiders(&s);
+		ok(h.n_files > 3);
+		is_int(h.n_outsiders, 0);
+		is_str(h.trouble, "");
+	}
+	holdings_free(&h);
 	surveyed_end();
 }
 
