@@ -24,7 +24,7 @@ static void *add(struct holdings *h, void **list, size_t *n, size_t *room, size_
 	char *at;
 
 	if (*n >= max) {
-		holdings_trouble(h, "there are more than %zu %s", max, plural);
+		holdings_trouble(h, "there are more than %zu %s; make it smaller", max, plural);
 		return NULL;
 	}
 	if (*n == *room) {
@@ -32,7 +32,9 @@ static void *add(struct holdings *h, void **list, size_t *n, size_t *room, size_
 		void *grown = realloc(*list, more * size);
 
 		if (!grown) {
-			holdings_trouble(h, "scnoded has no memory for a list of %s", plural);
+			holdings_trouble(h,
+					 "scnoded has no memory for a list of %s; " HOLDINGS_FREE,
+					 plural);
 			return NULL;
 		}
 		*list = grown;
@@ -57,7 +59,7 @@ static bool remember(struct holdings *h, pid_t pid)
 	if (!h->pids)
 		h->pids = calloc(1, HOLDINGS_PID_MAX / 8);
 	if (!h->pids || pid <= 0 || pid >= HOLDINGS_PID_MAX) {
-		holdings_trouble(h, "scnoded has no memory for process %d", pid);
+		holdings_trouble(h, "scnoded has no memory for process %d; " HOLDINGS_FREE, pid);
 		return false;
 	}
 	h->pids[pid / 8] |= (uint8_t)(1u << pid % 8);
@@ -117,13 +119,14 @@ char *holdings_text(struct holdings *h, const char *text)
 	char *copy;
 
 	if (size > HOLDINGS_TEXT_MAX - h->text_bytes) {
-		holdings_trouble(h, "the paths of its files fill more than %u MiB",
+		holdings_trouble(h, "the paths of its files fill more than %u MiB; make it smaller",
 				 HOLDINGS_TEXT_MAX >> 20);
 		return NULL;
 	}
 	copy = malloc(size);
 	if (!copy) {
-		holdings_trouble(h, "scnoded has no memory for the paths of its files");
+		holdings_trouble(
+			h, "scnoded has no memory for the paths of its files; " HOLDINGS_FREE);
 		return NULL;
 	}
 	h->text_bytes += size;

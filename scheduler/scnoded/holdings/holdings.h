@@ -23,6 +23,7 @@
 #define HOLDINGS_PID_MAX 4194304      /* the kernel's own limit */
 #define HOLDINGS_NAME_MAX 64          /* of a process: a thread of the kernel may have 63 */
 #define HOLDINGS_NO_RANK UINT32_MAX
+#define HOLDINGS_FREE "free some there, then try again" /* the remedy for want of memory */
 
 /* Namespaces in which a process is not with the root of its tree: bits of held_process.apart. */
 enum held_namespace {
@@ -142,7 +143,7 @@ struct holdings {
 	size_t n_threads, text_bytes;
 	bool has_own_ipc;   /* the tree's IPC namespace is not that of scnoded */
 	bool has_other_net; /* its network namespace is not that of scnoded */
-	char trouble[256];  /* why the look was not finished, as a clause; "": it was */
+	char trouble[256];  /* why the look was not finished, and the remedy; "": it was */
 };
 
 /*
@@ -158,7 +159,7 @@ struct held_outsider *holdings_add_outsider(struct holdings *h);
 struct held_stranger *holdings_add_stranger(struct holdings *h);
 /* A copy for the name of a file or mapping, or NULL as above. */
 char *holdings_text(struct holdings *h, const char *text);
-/* The first trouble stays. */
+/* Two clauses: "there are more than 5 threads; make it smaller". The first trouble stays. */
 void holdings_trouble(struct holdings *h, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 bool holdings_has(const struct holdings *h, pid_t pid); /* whether it is in the tree */

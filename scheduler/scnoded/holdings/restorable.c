@@ -53,10 +53,7 @@ void restorable_judge(const struct holdings *h, const struct restorable_terms *t
 	struct judge j = {.holdings = h, .terms = terms, .refusals = ret};
 
 	if (*h->trouble)
-		judge_refuse_part(&j,
-				  "can't be looked at before a checkpoint, as %s; make it smaller, "
-				  "or try again",
-				  h->trouble);
+		judge_refuse_part(&j, "can't be looked at before a checkpoint, as %s", h->trouble);
 	else if (list_inodes(&j))
 		judge_all(&j);
 	else

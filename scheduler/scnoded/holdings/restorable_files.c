@@ -38,6 +38,12 @@ static void judge_anonymous_inode(const struct judge *j, const struct held_file 
 	       "close it before a checkpoint");
 }
 
+/* By its name, as an object that users name could have a line "Pid:" in its fdinfo. */
+static bool is_pidfd(const char *name)
+{
+	return !strcmp(name, "anon_inode:[pidfd]") || judge_starts(name, "pidfd:[");
+}
+
 /* A pidfd of a process of the tree, or of one that has ended, is restored. */
 static void judge_pidfd(const struct judge *j, const struct held_file *file)
 {
@@ -172,7 +178,7 @@ static void judge_kind(const struct judge *j, const struct held_file *file)
 {
 	char what[JUDGE_PATH_SHOWN + 64];
 
-	if (judge_ends(file->name, ":[pidfd]") || file->target)
+	if (is_pidfd(file->name))
 		judge_pidfd(j, file);
 	else if (!strcmp(file->name, "anon_inode:inotify"))
 		judge_inotify(j, file);

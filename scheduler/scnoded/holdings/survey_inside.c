@@ -11,7 +11,8 @@
 bool survey_goes_on(const struct survey *s)
 {
 	if (!*s->holdings->trouble && clock_monotonic_ns() >= s->until_ns)
-		holdings_trouble(s->holdings, "it took longer than %llu ms",
+		holdings_trouble(s->holdings,
+				 "it took longer than %llu ms; make it smaller, or try again",
 				 (unsigned long long)s->order->limit_ms);
 	return !*s->holdings->trouble;
 }

@@ -21,7 +21,7 @@ bool survey_is_gone(int err);
 /* Text of /proc/PID/@file, cut to @size; false with errno. */
 bool survey_read(pid_t pid, const char *file, char *text, size_t size);
 
-/* Reads the mounts that the root sees. */
+/* Reads the mounts that the root sees, after survey_processes(). */
 void survey_mounts(struct survey *s);
 void survey_forget_mounts(struct survey *s);
 const struct procline_mount *survey_mount(const struct survey *s, int id); /* NULL: no such */

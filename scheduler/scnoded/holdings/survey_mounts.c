@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "scheduler/scnoded/holdings/survey_inside.h"
 
@@ -21,7 +23,8 @@ static bool add_mount(struct survey *s, size_t *room, struct procline_mount moun
 						: realloc(s->mounts, more * sizeof(*s->mounts));
 
 		if (!grown) {
-			holdings_trouble(s->holdings, "there are more than %zu mounts", *room);
+			holdings_trouble(s->holdings,
+					 "there are more than %zu mounts; unmount some", *room);
 			return false;
 		}
 		s->mounts = grown;
@@ -33,13 +36,20 @@ static bool add_mount(struct survey *s, size_t *room, struct procline_mount moun
 
 void survey_mounts(struct survey *s)
 {
+	const struct held_process *root = &s->holdings->processes[0];
 	struct procline_mount mount;
 	size_t room = 0, size = 0;
 	char path[64], *line = NULL;
 	FILE *file;
 
-	snprintf(path, sizeof(path), "/proc/%d/mountinfo", s->order->root);
+	/* A zombie has none. */
+	if (root->state == 'Z' || root->state == 'X')
+		return;
+	snprintf(path, sizeof(path), "/proc/%d/mountinfo", root->pid);
 	file = fopen(path, "re");
+	if (!file)
+		holdings_trouble(s->holdings, "its mounts can't be read: %s; try again",
+				 strerror(errno));
 	while (file && getline(&line, &size, file) > 0)
 		if (procline_mount(line, &mount) && !add_mount(s, &room, mount))
 			break;

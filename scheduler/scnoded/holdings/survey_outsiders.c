@@ -149,10 +149,12 @@ static bool look_at_process(struct search *search, pid_t pid)
 		if (!isdigit((unsigned char)*entry->d_name))
 			continue;
 		if (++search->n_descriptors > DESCRIPTORS_MAX)
-			holdings_trouble(search->survey->holdings,
-					 "other processes have more than %d descriptors, in which "
-					 "the other ends of its pipes are looked for",
-					 DESCRIPTORS_MAX);
+			holdings_trouble(
+				search->survey->holdings,
+				"other processes have more than %d descriptors, in which "
+				"the other ends of its pipes are looked for; close the pipes to "
+				"processes outside the job",
+				DESCRIPTORS_MAX);
 		goes_on = survey_goes_on(search->survey) &&
 			  look_at(search, pid, dirfd(dir), entry->d_name);
 	}
@@ -190,7 +192,8 @@ void survey_outsiders(struct survey *s)
 
 	if (!collect_pipes(s->holdings, &search.pipes) ||
 	    !collect_peers(s->holdings, &search.sockets))
-		holdings_trouble(s->holdings, "scnoded has no memory for a list of pipes");
+		holdings_trouble(s->holdings,
+				 "scnoded has no memory for a list of pipes; " HOLDINGS_FREE);
 	search.is_named_wanted = has_named(s->holdings, &search.pipes);
 	if (search.pipes.n || search.sockets.n)
 		look_at_all(&search);

@@ -101,7 +101,8 @@ static void read_threads(struct survey *s, struct held_process *p)
 		if (!isdigit((unsigned char)*entry->d_name))
 			continue;
 		if (s->holdings->n_threads >= HOLDINGS_THREADS_MAX) {
-			holdings_trouble(s->holdings, "there are more than %d threads",
+			holdings_trouble(s->holdings,
+					 "there are more than %d threads; make it smaller",
 					 HOLDINGS_THREADS_MAX);
 			break;
 		}
@@ -196,7 +197,7 @@ int survey_processes(struct survey *s)
 		return -ESRCH;
 	if (is_children_missing())
 		holdings_trouble(h, "this kernel has no /proc/PID/task/TID/children, that is, "
-				    "CONFIG_PROC_CHILDREN");
+				    "CONFIG_PROC_CHILDREN; boot one that has it");
 	h->has_own_ipc = is_apart(root, getpid(), "ipc");
 	h->has_other_net = is_apart(root, getpid(), "net");
 	for (size_t i = 0; i < h->n_processes && survey_goes_on(s); i++)

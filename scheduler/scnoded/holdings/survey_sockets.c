@@ -45,7 +45,7 @@ static void ask_kernel(struct search *search, enum held_kind kind, const char *w
 				 what, module);
 	else if (err)
 		holdings_trouble(search->survey->holdings,
-				 "the kernel does not tell of its %s sockets: %s", what,
+				 "the kernel does not tell of its %s sockets: %s; try again", what,
 				 strerror(-err));
 }
 
@@ -57,7 +57,8 @@ static void read_netlink(struct search *search)
 	char line[512];
 
 	if (!file)
-		holdings_trouble(search->survey->holdings, "/proc/net/netlink can't be read: %s",
+		holdings_trouble(search->survey->holdings,
+				 "/proc/net/netlink can't be read: %s; mount /proc there",
 				 strerror(errno));
 	while (file && fgets(line, sizeof(line), file)) {
 		struct held_socket socket = {.kind = HELD_NETLINK};
@@ -89,7 +90,8 @@ void survey_sockets(struct survey *s)
 	struct search search = {.survey = s};
 
 	if (!collect(s->holdings, &search.held))
-		holdings_trouble(s->holdings, "scnoded has no memory for a list of sockets");
+		holdings_trouble(s->holdings,
+				 "scnoded has no memory for a list of sockets; " HOLDINGS_FREE);
 	if (search.held.n && survey_goes_on(s)) {
 		ask_kernel(&search, HELD_TCP, "TCP", "tcp_diag");
 		ask_kernel(&search, HELD_UDP, "UDP", "udp_diag");

@@ -63,7 +63,8 @@ static bool is_watched(struct order *order, const struct held_file *file,
 		.efd = (__u32)watch->fd, .tfd = (__u32)watch->target, .toff = watch->nth};
 
 	if (++order->n_questions > QUESTIONS_MAX)
-		holdings_trouble(order->h, "its epolls watch too many descriptors with copies");
+		holdings_trouble(order->h,
+				 "its epolls watch too many descriptors with copies; close some");
 	if (!survey_goes_on(order->survey))
 		return false;
 	return syscall(SYS_kcmp, processes[file->process].pid, processes[watch->process].pid,
@@ -119,7 +120,8 @@ void survey_watches(struct survey *s)
 		.survey = s, .h = h, .files = calloc(h->n_files + 1, sizeof(*order.files))};
 
 	if (!order.files)
-		holdings_trouble(h, "scnoded has no memory for a list of descriptors");
+		holdings_trouble(h,
+				 "scnoded has no memory for a list of descriptors; " HOLDINGS_FREE);
 	for (size_t i = 0; order.files && i < h->n_files; i++)
 		order.files[i] = &h->files[i];
 	if (order.files && h->n_files)

@@ -36,9 +36,9 @@ TAP_TEST(holdings_add_file__limit)
 	while (holdings_add_file(&h))
 		n++;
 	is_int(n, HOLDINGS_FILES_MAX);
-	is_str(h.trouble, "there are more than 131072 descriptors");
+	is_str(h.trouble, "there are more than 131072 descriptors; make it smaller");
 	holdings_trouble(&h, "a second one");
-	is_str(h.trouble, "there are more than 131072 descriptors");
+	is_str(h.trouble, "there are more than 131072 descriptors; make it smaller");
 	holdings_free(&h);
 	is_str(h.trouble, "");
 }
@@ -56,7 +56,7 @@ TAP_TEST(holdings_text__limit)
 		n++;
 	}
 	is_int(n, HOLDINGS_TEXT_MAX / sizeof(path));
-	is_str(h.trouble, "the paths of its files fill more than 32 MiB");
+	is_str(h.trouble, "the paths of its files fill more than 32 MiB; make it smaller");
 	holdings_free(&h);
 }
 

@@ -97,7 +97,14 @@ TAP_TEST(restorable_judge__pidfd)
 	judged_begin();
 	judged_file(0, "anon_inode:[pidfd]")->target = ROOT;
 	judged_file(0, "anon_inode:[pidfd]")->target = -1;
+	judged_file(0600, "pidfd:[12]")->target = ROOT;
 	fine();
+	judged_file(0600, "pidfd:[12]")->target = 812;
+	refused("holds a pidfd of a process outside the job (descriptor 5)" CANNOT);
+	judged_file(S_IFREG, "/dmabuf:[pidfd]")->target = ROOT;
+	judged.h.files[0].is_mounted = false;
+	refused("holds /dmabuf:[pidfd] (descriptor 5) on a file system that is not mounted for the "
+		"job, so it cannot be restored; open it by a path that the job has");
 	judged_file(0, "anon_inode:[pidfd]")->target = 812;
 	refused("holds a pidfd of a process outside the job (descriptor 5)" CANNOT);
 	judged_file(0, "anon_inode:[pidfd]")->target = INT32_MAX;

@@ -21,11 +21,11 @@ TAP_TEST(restorable_judge__nothing_held)
 TAP_TEST(restorable_judge__trouble)
 {
 	judged_begin();
-	holdings_trouble(&judged.h, "there are more than 5 threads");
+	holdings_trouble(&judged.h, "there are more than 5 threads; make it smaller");
 	judged_file(S_IFSOCK, "XDP");
 	refused_whole(
 		"job 7 on n02 can't be looked at before a checkpoint, as there are more than 5 "
-		"threads; make it smaller, or try again");
+		"threads; make it smaller");
 }
 
 TAP_TEST(restorable_judge__processes)

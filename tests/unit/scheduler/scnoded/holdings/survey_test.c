@@ -249,6 +249,21 @@ TAP_TEST(survey_outsiders__young_child)
 	surveyed_end();
 }
 
+TAP_TEST(survey_mounts__of_a_process_that_is_gone)
+{
+	struct holdings h = {.n_processes = 0};
+	struct survey s = {.holdings = &h, .until_ns = UINT64_MAX};
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(0);
+	waitpid(pid, NULL, 0);
+	must(holdings_add_process(&h, pid) != NULL);
+	survey_mounts(&s);
+	is_str(h.trouble, "its mounts can't be read: No such file or directory; try again");
+	holdings_free(&h);
+}
+
 TAP_TEST(survey_job__no_time)
 {
 	struct survey_order order = {.limit_ms = 0};
@@ -256,7 +271,8 @@ TAP_TEST(survey_job__no_time)
 	if (surveyed_start(NULL)) {
 		order.root = surveyed.root;
 		is_int(surveyed_look(&order), 0);
-		is_str(surveyed.h.trouble, "it took longer than 0 ms");
+		is_str(surveyed.h.trouble,
+		       "it took longer than 0 ms; make it smaller, or try again");
 	}
 	surveyed_end();
 }
