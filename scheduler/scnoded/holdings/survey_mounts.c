@@ -36,14 +36,14 @@ static bool add_mount(struct survey *s, size_t *room, struct procline_mount moun
 
 void survey_mounts(struct survey *s)
 {
-	const struct held_process *root = &s->holdings->processes[0];
+	const struct held_process *root = s->holdings->processes;
 	struct procline_mount mount;
 	size_t room = 0, size = 0;
 	char path[64], *line = NULL;
 	FILE *file;
 
-	/* A zombie has none. */
-	if (root->state == 'Z' || root->state == 'X')
+	/* There is trouble already; or a zombie, which has none. */
+	if (!s->holdings->n_processes || root->state == 'Z' || root->state == 'X')
 		return;
 	snprintf(path, sizeof(path), "/proc/%d/mountinfo", root->pid);
 	file = fopen(path, "re");
