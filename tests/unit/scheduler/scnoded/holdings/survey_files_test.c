@@ -58,10 +58,13 @@ static bool open_fine_things(void)
 {
 	int fd = memfd_create("pool", 0);
 
-	mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, open("/dev/zero", O_RDWR), 0);
-	inotify_init1(0);
+	if (ftruncate(fd, 4096) ||
+	    mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) == MAP_FAILED ||
+	    mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0) ==
+		    MAP_FAILED ||
+	    mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, open("/dev/zero", O_RDWR), 0) == MAP_FAILED ||
+	    inotify_init1(0) < 0)
+		return false;
 	return open("/dev/urandom", O_RDONLY) >= 0 && open("/proc/self/status", O_RDONLY) >= 0 &&
 	       open("/", O_PATH) >= 0 && epoll_create1(0) >= 0 &&
 	       syscall(SYS_pidfd_open, getpid(), 0) >= 0;
@@ -164,6 +167,7 @@ TAP_TEST(survey_job__lock)
 {
 	char clause[256];
 
+	snprintf(surveyed.directory, sizeof(surveyed.directory), "/tmp/survey_test.%d", getpid());
 	snprintf(clause, sizeof(clause), "holds a lock of %s/locked (descriptor 3)",
 		 surveyed.directory);
 	refused(lock_file, clause);
