@@ -4,11 +4,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -19,6 +21,11 @@
 
 #define CHILD_NAME "scnoded-look" /* what ps shows */
 #define CHILD_FD 3                /* where it writes to */
+#define HANGING_MAX 8
+
+/* Children that were killed and had not ended: by pidfd, for poll(). */
+static struct pollfd hanging[HANGING_MAX];
+static nfds_t n_hanging;
 
 struct inquiry {
 	struct ev_loop *loop;
@@ -100,8 +107,30 @@ static void forget(struct inquiry *q)
  */
 static void kill_child(struct inquiry *q)
 {
-	if (q->pid && !ev_is_pending(&q->end))
-		kill(q->pid, SIGKILL);
+	int fd;
+
+	if (!q->pid || ev_is_pending(&q->end))
+		return;
+	fd = n_hanging < HANGING_MAX ? pidfd_open(q->pid, 0) : -1;
+	if (fd >= 0)
+		hanging[n_hanging++] = (struct pollfd){.fd = fd, .events = POLLIN};
+	kill(q->pid, SIGKILL);
+}
+
+/* Of those that were killed: how many still hang. */
+static nfds_t count_hanging(void)
+{
+	nfds_t n = 0;
+
+	if (poll(hanging, n_hanging, 0) <= 0)
+		return n_hanging;
+	for (nfds_t i = 0; i < n_hanging; i++)
+		if (hanging[i].revents)
+			close(hanging[i].fd);
+		else
+			hanging[n++] = hanging[i];
+	n_hanging = n;
+	return n;
 }
 
 /* Writes why the look has failed over all text that has come. */
@@ -211,6 +240,13 @@ static int start_child(struct inquiry *q, const struct survey_order *order,
 	pid_t parent = getpid(), pid;
 	int ends[2];
 
+	if (count_hanging() == HANGING_MAX) {
+		say_failure(q,
+			    "%d processes " CHILD_NAME " hang there already, perhaps in a file "
+			    "system; find it (df hangs in it, too), mend it, then try again",
+			    HANGING_MAX);
+		return -EAGAIN;
+	}
 	if (pipe2(ends, O_CLOEXEC))
 		return -errno;
 	q->fd = ends[0];
@@ -255,9 +291,10 @@ struct inquiry *inquiry_start(struct ev_loop *loop, const struct survey_order *o
 	ev_init(&q->limit, too_late);
 	q->output.data = q->end.data = q->limit.data = q;
 	err = start_child(q, order, terms);
-	if (err) {
+	if (err && !*q->text)
 		say_failure(q, "scnoded can't start a process for that: %s; %s", strerror(-err),
 			    files_remedy(-err, "end some there, or raise kernel.pid_max"));
+	if (err) {
 		ev_set_cb(&q->limit, not_started);
 		ev_timer_set(&q->limit, 0.0, 0.0);
 	} else {

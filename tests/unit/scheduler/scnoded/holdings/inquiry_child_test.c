@@ -6,6 +6,7 @@
 #include "scheduler/scnoded/holdings/inquiry.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -13,6 +14,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "tests/harness/stillclock.h"
@@ -168,6 +170,38 @@ TAP_TEST(inquiry_stop__reaped_by_the_loop)
 		ev_run(ev_default_loop(EVFLAG_AUTO), EVRUN_NOWAIT);
 	is_int(errno, ECHILD);
 	is_int(inquired.n, 0);
+}
+
+/* As if none of those that were killed had ended, as in a file system that is dead. */
+static bool are_stuck;
+
+int poll(struct pollfd *files, nfds_t n, int timeout_ms)
+{
+	struct timespec limit = {.tv_sec = timeout_ms / 1000,
+				 .tv_nsec = timeout_ms % 1000 * 1000000L};
+
+	return are_stuck ? 0 : ppoll(files, n, timeout_ms < 0 ? NULL : &limit, NULL);
+}
+
+TAP_TEST(inquiry_start__many_hang)
+{
+	play(SAYS); /* it forgets those of other tests */
+	scene = HANGS;
+	are_stuck = true;
+	for (int i = 0; i < 8; i++) {
+		inquired_start(&order);
+		inquired_stop();
+		expect_killed();
+	}
+	inquired_start(&order);
+	stillclock_ns += 1000000;
+	inquired_wait();
+	expect("8 processes scnoded-look hang there already, perhaps in a file system; find it (df "
+	       "hangs in it, too), mend it, then try again");
+	is_int(waitpid(-1, NULL, WNOHANG), -1);
+	are_stuck = false;
+	play(SAYS);
+	is_str(inquired.text, "a sentence\nand 2 more");
 }
 
 TAP_TEST(inquiry_stop__none)
