@@ -20,6 +20,7 @@
 #define GHOST_BYTES (16u << 20)
 
 struct parted {
+	ev_timer pause;          /* until it may be looked at again */
 	struct inquiry *inquiry; /* NULL: none is under way */
 	bool is_known;           /* all was looked at, or could not be */
 	char *obstacle;          /* NULL: none was found */
@@ -28,23 +29,23 @@ struct parted {
 	size_t n_ranks;
 };
 
-static void drop(struct parted *parted)
+void parted_forget(struct step *step)
 {
+	struct parted *parted = step->parted;
+
 	if (!parted)
 		return;
+	ev_timer_stop(step->daemon->loop, &parted->pause);
 	inquiry_stop(parted->inquiry);
 	free(parted->obstacle);
 	free(parted->ranks);
 	free(parted);
-}
-
-void parted_forget(struct step *step)
-{
-	drop(step->parted);
 	step->parted = NULL;
 }
 
 /* ---- who its ranks are ---- */
+
+static void on_pause(struct ev_loop *loop, ev_timer *timer, int events);
 
 /* Its words name processes of the job only. They serve for names in sentences. */
 static void note_rank(struct step *step, const struct pidns_table *table, const json_t *pair)
@@ -68,9 +69,13 @@ void parted_announced(struct step *step, const json_t *head)
 		n = step->order->hosts[step->order->here].ranks;
 	parted_forget(step);
 	step->parted = calloc(1, sizeof(*step->parted));
-	if (step->parted && n)
+	if (!step->parted)
+		return;
+	ev_init(&step->parted->pause, on_pause);
+	step->parted->pause.data = step;
+	if (n)
 		step->parted->ranks = calloc(n, sizeof(*step->parted->ranks));
-	if (!step->parted || !step->parted->ranks || nspid_list(step, &table))
+	if (!step->parted->ranks || nspid_list(step, &table))
 		return;
 	for (size_t i = 0; i < n; i++)
 		note_rank(step, &table, json_array_get(ranks, i));
@@ -164,19 +169,30 @@ static void give_up(struct step *step, const char *why)
 	call_back(step);
 }
 
-void parted_closed(struct step *step, void (*woken)(struct step *step))
+static void look(struct step *step)
 {
-	double now = clock_monotonic_s();
-
-	step->parted->woken = woken;
-	if (now < step->look_from) {
-		give_up(step, "it was looked at a moment ago");
-		return;
-	}
-	step->look_from = now + PAUSE_S;
+	step->look_from = clock_monotonic_s() + PAUSE_S;
 	step->parted->inquiry = inquire(step);
 	if (!step->parted->inquiry)
 		give_up(step, strerror(errno));
+}
+
+static void on_pause(struct ev_loop *loop, ev_timer *timer, int events)
+{
+	look(timer->data);
+}
+
+void parted_closed(struct step *step, void (*woken)(struct step *step))
+{
+	double rest = step->look_from - clock_monotonic_s();
+
+	step->parted->woken = woken;
+	if (rest <= 0) {
+		look(step);
+		return;
+	}
+	ev_timer_set(&step->parted->pause, rest, 0);
+	ev_timer_start(step->daemon->loop, &step->parted->pause);
 }
 
 /* ---- it comes back ---- */

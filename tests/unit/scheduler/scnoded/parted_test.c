@@ -142,12 +142,19 @@ static void set_wake(int how)
 	sigprocmask(how, &wake, NULL);
 }
 
+static struct order_host host;
+
 static void begin(void)
 {
+	static struct order order = {.hosts = &host, .n_hosts = 1};
+
 	memset(&t, 0, sizeof(t));
 	set_wake(SIG_BLOCK);
 	strcpy(t.d.name, "n1");
-	t.step = (struct step){.daemon = &t.d, .id = JOB, .pid = INIT_PID, .ns = 1};
+	host.ranks = 8;
+	t.d.loop = ev_default_loop(EVFLAG_AUTO);
+	t.step =
+		(struct step){.daemon = &t.d, .order = &order, .id = JOB, .pid = INIT_PID, .ns = 1};
 	t.step.pidfd = pidfd_open(getpid(), 0);
 	must(t.step.pidfd >= 0);
 }
@@ -233,8 +240,9 @@ TAP_TEST(parted__what_stands_in_the_way)
 	is_int(t.n_awaited, 1);
 	is_answered("{\"is_restorable\":false,\"op\":\"rejoined\",\"text\":\"rank 1 on n1 holds a "
 		    "socket\"}");
-	/* The next time all is well. */
+	/* The next time, a while later, all is well. */
 	t.n_inquiries = 0;
+	t.step.look_from = 0;
 	parts();
 	finds(NULL);
 	ok(is_woken());
@@ -331,6 +339,42 @@ TAP_TEST(parted_closed__can_not_be_looked_at)
 	begin();
 	t.has_no_scstepd = true;
 	can_not_be_looked_at("No such process");
+	finish();
+}
+
+/* Its user's scstepd may part again and again. */
+TAP_TEST(parted_closed__soon_after_another_look)
+{
+	begin();
+	parts();
+	finds(NULL);
+	ok(is_woken());
+	is_answered(WELL);
+	announces("[[3,0]]");
+	parted_closed(&t.step, on_woken);
+	is_int(t.n_inquiries, 1);
+	/* Whoever comes back meanwhile was not looked at. */
+	parted_forget(&t.step);
+	ok(!ev_run(t.d.loop, EVRUN_NOWAIT));
+	is_int(t.n_inquiries, 1);
+	announces("[[3,0]]");
+	parted_closed(&t.step, on_woken);
+	ev_run(t.d.loop, EVRUN_ONCE);
+	is_int(t.n_inquiries, 2);
+	finds(NULL);
+	ok(is_woken());
+	is_answered(WELL);
+	finish();
+}
+
+/* More than the job has here are no ranks of it. */
+TAP_TEST(parted_announced__too_many_ranks)
+{
+	begin();
+	host.ranks = 2;
+	announces("[[3,0],[4,1],[3,2],[4,3]]");
+	parted_closed(&t.step, on_woken);
+	is_str(t.inquiry.ranks, "1002:0 1003:1 ");
 	finish();
 }
 
