@@ -10,7 +10,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
-from systest import BUILD, ROOT, Tap, told                              # noqa: E402
+from systest import BUILD, ROOT, Tap, free_port, told                   # noqa: E402
 
 tap = Tap()
 LIMIT_S = 100
@@ -31,11 +31,6 @@ def end(process):
 
 def run(command, directory):
     return end(shell(command, directory))
-
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as s:
-        return s.getsockname()[1]
 
 
 def pingpong(directory, devices):

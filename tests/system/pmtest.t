@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 
-from systest import BUILD, ROOT, Tap, told
+from systest import BUILD, ROOT, Tap, free_port, told
 
 PMTEST, SCSTEST, PMSTAT = (f"{BUILD}/bin/{name}" for name in ("pmtest", "scstest", "pmstat"))
 SCLAB = f"{ROOT}/tests/lab/sclab"
@@ -56,12 +56,6 @@ def wait_for(condition, seconds=10):
             return False
         time.sleep(0.01)
     return True
-
-
-def free_port():
-    with contextlib.closing(socket.socket()) as probe:
-        probe.bind(("", 0))
-        return probe.getsockname()[1]
 
 
 def listen(port, *more, options=""):

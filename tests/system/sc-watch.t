@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 
-from systest import BUILD, ROOT, Tap
+from systest import BUILD, ROOT, Tap, free_port
 
 SC_WATCH = f"{ROOT}/scout/sc_watch"
 TIME_LIMIT = 30
@@ -230,8 +230,7 @@ def scored(work):
 
 
 def _scored_with(work, munge):
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     # The first probe may meet a munged that is about to start: it is one of three.
     watched = Watched(["-every", "1", "-within", "5", "-pause", "0.1", "-grace", "1"],
                       [f"{BUILD}/bin/scored", "--listen", f"127.0.0.1:{port}", "--state", f"{work}/state",

@@ -5,12 +5,11 @@ import contextlib
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
 
-from systest import BUILD, ROOT, groups_below
+from systest import BUILD, ROOT, free_port, groups_below
 
 SCRUN = f"{BUILD}/bin/scrun"
 OWNER, HOSTILE = 1, 65534       # daemon, nobody
@@ -30,12 +29,6 @@ def missing(*tools):
         if not shutil.which(tool, path=f"{os.environ['PATH']}:/usr/sbin"):
             return f"{tool} is not installed"
     return ""
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 def wait_until(condition, seconds):

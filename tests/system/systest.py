@@ -2,8 +2,10 @@
 """Shared by all system tests: where the tree and the build lie, TAP lines, what a finished program said, control
 groups, an end that leaves nothing when time is up."""
 import os
+import random
 import shutil
 import signal
+import socket
 import sys
 
 HERE = os.path.dirname(os.path.realpath(__file__))
@@ -29,6 +31,21 @@ def _end_on_sigterm():
 _end_on_sigterm()
 # Labs are tied to the test, so that `sclab sweep` finds those of a test that was killed.
 os.environ["SCLAB_MAKER"] = str(os.getpid())
+
+
+def free_port():
+    """A TCP port for a program that starts later. The kernel gives it to nobody who names none, as that may be another
+    test meanwhile."""
+    with open("/proc/sys/net/ipv4/ip_local_port_range", encoding="ascii") as f:
+        first = int(f.read().split()[0])
+    for port in random.sample(range(max(1024, first - 16384), first), 100):
+        with socket.socket() as probe:
+            try:
+                probe.bind(("", port))
+                return port
+            except OSError:
+                pass
+    raise RuntimeError(f"100 ports below {first} are taken")
 
 
 class Tap:
