@@ -27,7 +27,7 @@ def numbers_of(lab, count):
         jobs = json.loads(done.stdout) if done.returncode == 0 else []
         numbers = [job["id"] for job in jobs if job["state"] == "running"]
         return numbers if len(numbers) == count else None
-    return schedlab.wait_until(running, 10) or [0] * count
+    return schedlab.wait_until(running, 30) or [0] * count
 
 
 def end_of(job):
@@ -95,11 +95,12 @@ def outlived(lab, env):
 
 
 def by_its_owner(lab, env):
-    job = lab.start("-nodes=2x2", f"{BUILD}/mpi/model", "known", "7", "60", user=NOBODY, env=env)
+    job = lab.start("-nodes=2x2", f"{BUILD}/mpi/rally", "1000", user=NOBODY, env=env)
     number = numbers_of(lab, 1)[0]
     done = change(lab, "self+udp", number, user=NOBODY)
+    job.send_signal(signal.SIGUSR1)
     code, out = end_of(job)
-    tap.ok(code == 0 and "OK model" in out and done.returncode == 0 and "stood still for" in done.stdout,
+    tap.ok(code == 0 and "OK rally" in out and done.returncode == 0 and "stood still for" in done.stdout,
            "an ordinary user's job, by him", f"{code}\n{out}\n{told(done)}")
 
 
