@@ -18,7 +18,7 @@ SCCHECKPOINT = f"{ROOT}/scheduler/ctl/sccheckpoint"
 NOBODY = "nobody"
 LIMIT = 90
 LINES = 600
-WORDS = {"model": ("known", "7", "60")}
+WORDS = {"model": ("known", "7", "150"), "rally": ("8",)}
 
 tap = Tap()
 
@@ -53,7 +53,7 @@ def is_late(text):
 
 def under_traffic(lab, env):
     """All the time, until the programs end. Two of them share the cores, and take turns."""
-    for names in (("crowd",), ("model", "model")):
+    for names in (("rally",), ("model", "model")):
         jobs = [lab.start("-nodes=2x2", "-checkpoint", f"{BUILD}/mpi/{name}", *WORDS.get(name, ()), env=env)
                 for name in names]
         numbers, looks, refusals = numbers_of(lab, len(jobs)), 0, []
