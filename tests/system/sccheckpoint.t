@@ -11,44 +11,20 @@ import sys
 import threading
 
 import schedlab
+from runningjobs import LIMIT, end_of, in_mpi, is_late, numbers_of, said
 from schedlab import BUILD, SCRUN, kill, over_pm
 from systest import ROOT, Tap, told
 
 SCCHECKPOINT = f"{ROOT}/scheduler/ctl/sccheckpoint"
 NOBODY = "nobody"
-LIMIT = 90
 LINES = 600
 WORDS = {"model": ("known", "7", "150"), "rally": ("8",)}
 
 tap = Tap()
 
 
-def numbers_of(lab, count):
-    """The numbers of so many jobs, once they run."""
-    def running():
-        done = lab.run(f"{ROOT}/scheduler/ctl/scqueue", "--json")
-        jobs = json.loads(done.stdout) if done.returncode == 0 else []
-        numbers = [job["id"] for job in jobs if job["state"] == "running"]
-        return numbers if len(numbers) == count else None
-    return schedlab.wait_until(running, 30) or [0] * count
-
-
-def end_of(job):
-    out, err = job.communicate(timeout=LIMIT)
-    return job.returncode, out + err
-
-
 def look(lab, number, *words, **how):
-    """Asked again until all ranks have come to MPI."""
-    def answer():
-        done = lab.run(SCCHECKPOINT, "--try", *words, str(number), **how)
-        return None if "MPI_Init" in done.stderr else done
-    return schedlab.wait_until(answer, 20) or lab.run(SCCHECKPOINT, "--try", *words, str(number), **how)
-
-
-def is_late(text):
-    """The job's end, that a look may come to too late."""
-    return any(word in text for word in ("MPI_Finalize", "no job", "does not run", "has ended", "or ends"))
+    return in_mpi(lambda: lab.run(SCCHECKPOINT, "--try", *words, str(number), **how))
 
 
 def under_traffic(lab, env):
@@ -129,10 +105,6 @@ def by_its_owner(lab, env):
     job.send_signal(signal.SIGCONT)
     out, err = job.communicate("last\n", timeout=LIMIT)
     tap.ok(job.returncode == 0 and "3:last\n" in out, "the job goes on", f"{out}\n{err}")
-
-
-def said(done, text):
-    return done if text in done.stderr else None
 
 
 def refused(lab, env):

@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """scmigrate: running jobs of a lab go on by other networks, if their owner or root says so, and nobody else.
 Each program checks its own data. TAP. Needs root."""
-import json
 import os
 import signal
 import sys
 
 import schedlab
+from runningjobs import end_of, in_mpi, is_late, numbers_of, said
 from schedlab import BUILD, over_pm
 from systest import ROOT, Tap, told
 
@@ -15,37 +15,12 @@ SCMIGRATE = f"{ROOT}/scheduler/ctl/scmigrate"
 NETWORKS = ("self+udp", "self+shmem+udp", "self+shmem+ethernet")
 WORDS = {"model": ("known", "7", "60")}
 NOBODY = "nobody"
-LIMIT = 90
 
 tap = Tap()
 
 
-def numbers_of(lab, count):
-    """The numbers of so many jobs, once they run."""
-    def running():
-        done = lab.run(f"{ROOT}/scheduler/ctl/scqueue", "--json")
-        jobs = json.loads(done.stdout) if done.returncode == 0 else []
-        numbers = [job["id"] for job in jobs if job["state"] == "running"]
-        return numbers if len(numbers) == count else None
-    return schedlab.wait_until(running, 30) or [0] * count
-
-
-def end_of(job):
-    out, err = job.communicate(timeout=LIMIT)
-    return job.returncode, out + err
-
-
 def change(lab, network, number, **how):
-    """Asked again until all ranks have come to MPI."""
-    def answer():
-        done = lab.run(SCMIGRATE, "--network", network, str(number), **how)
-        return None if "MPI_Init" in done.stderr else done
-    return schedlab.wait_until(answer, 20) or lab.run(SCMIGRATE, "--network", network, str(number), **how)
-
-
-def is_late(text):
-    """The job's end, that a change may come to too late."""
-    return any(word in text for word in ("MPI_Finalize", "no job", "does not run", "has ended", "or ends"))
+    return in_mpi(lambda: lab.run(SCMIGRATE, "--network", network, str(number), **how))
 
 
 def migrated(lab, env):
@@ -129,10 +104,6 @@ def refused(lab, env):
     tap.ok(done.returncode == 1 and "does not use PM" in done.stderr, "refused: a job that does not use PM", told(done))
     job.terminate()
     end_of(job)
-
-
-def said(done, text):
-    return done if text in done.stderr else None
 
 
 def main():

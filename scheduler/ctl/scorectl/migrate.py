@@ -3,13 +3,9 @@
 
 import json
 
-from pmcommand import Failure
-from scorelink.link import Unreachable
-
-from . import cancel, command
+from . import cancel, command, standstill
 
 NAME = "scmigrate"
-_LIMIT_S = 600     # ranks that compute are waited for
 
 
 def _parser():
@@ -21,20 +17,9 @@ def _parser():
     return parser
 
 
-def _answer(link, args):
-    try:
-        return command.ask(NAME, link, {"op": "migrate", "id": args.job, "network": args.network})
-    except Unreachable as problem:
-        if isinstance(problem.__context__, TimeoutError):
-            raise Failure(command.TROUBLE, f"{NAME}: job {args.job} has not answered for {_LIMIT_S // 60} minutes; the "
-                          "change goes on, and waits perhaps for a rank that is stopped") from None
-        raise
-
-
 def _work(args):
-    link = command.connect(NAME, args)
-    link.socket.settimeout(_LIMIT_S)
-    answer = _answer(link, args)
+    answer = standstill.ask(NAME, args, {"op": "migrate", "network": args.network},
+                            "the change goes on, and waits perhaps for a rank that is stopped")
     if args.json:
         print(json.dumps({"id": args.job, "network": args.network, "stood_s": answer["stood_s"]}))
     else:
