@@ -11,16 +11,10 @@
 #include "scheduler/proto/link.h"
 #include "scheduler/proto/messages_check.h"
 #include "scheduler/proto/ops.h"
+#include "scheduler/scstepd/letters.h"
 
 #define FRONT_REFUSAL_S 1.0 /* for the word that refuses */
 #define FRONT_LINGER_S 10.0 /* for what scrun has not read yet at the end */
-
-struct waiting {
-	struct waiting *next;
-	json_t *head;
-	size_t size;
-	char body[];
-};
 
 struct front {
 	const struct front_events *events;
@@ -28,8 +22,8 @@ struct front {
 	uint64_t job;
 	struct link *link;
 	bool is_attached, is_gone;
-	bool is_parting; /* it was told to close its link, and has not yet */
-	struct waiting *first, **last;
+	bool is_parting;        /* it was told to close its link, and has not yet */
+	struct letters letters; /* until it attaches */
 };
 
 struct front *front_open(uint64_t job, const struct front_events *events, void *owner)
@@ -40,35 +34,23 @@ struct front *front_open(uint64_t job, const struct front_events *events, void *
 		front->job = job;
 		front->events = events;
 		front->owner = owner;
-		front->last = &front->first;
+		letters_init(&front->letters);
 	}
 	return front;
 }
 
-static void drop_waiting(struct front *front)
-{
-	while (front->first) {
-		struct waiting *waiting = front->first;
-
-		front->first = waiting->next;
-		json_decref(waiting->head);
-		free(waiting);
-	}
-	front->last = &front->first;
-}
-
 static void send_waiting(struct front *front)
 {
-	for (struct waiting *waiting = front->first; waiting; waiting = waiting->next)
-		link_send(front->link, json_incref(waiting->head), waiting->body, waiting->size);
-	drop_waiting(front);
+	for (struct letter *each = front->letters.first; each; each = each->next)
+		link_send(front->link, json_incref(each->head), each->body, each->size);
+	letters_drop(&front->letters);
 }
 
 static void leave(struct front *front)
 {
 	front->link = NULL;
 	front->is_gone = true;
-	drop_waiting(front);
+	letters_drop(&front->letters);
 	front->events->gone(front->owner);
 }
 
@@ -160,25 +142,15 @@ void front_enter(struct front *front, struct link *link)
 
 void front_send(struct front *front, json_t *head, const void *body, size_t size)
 {
-	struct waiting *waiting;
-
 	if (!head)
 		return;
-	if (front->is_attached && front->link && !front->is_parting) {
-		/* A link that is ending says so itself. */
+	/* A link that is ending says so itself. */
+	if (front->is_attached && front->link && !front->is_parting)
 		link_send(front->link, head, body, size);
-		return;
-	}
-	waiting = front->is_gone ? NULL : malloc(sizeof(*waiting) + size);
-	if (!waiting) {
+	else if (front->is_gone)
 		json_decref(head);
-		return;
-	}
-	*waiting = (struct waiting){.head = head, .size = size};
-	if (size)
-		memcpy(waiting->body, body, size);
-	*front->last = waiting;
-	front->last = &waiting->next;
+	else
+		letters_keep(&front->letters, 0, head, body, size);
 }
 
 bool front_part(struct front *front)
@@ -188,7 +160,6 @@ bool front_part(struct front *front)
 		front->is_parting = true;
 		return false;
 	}
-	/* one that has not said who it is comes again as well */
 	if (front->link)
 		link_close(front->link, 0);
 	front->link = NULL;
@@ -213,6 +184,6 @@ void front_close(struct front *front)
 		return;
 	if (front->link)
 		link_close(front->link, FRONT_LINGER_S);
-	drop_waiting(front);
+	letters_drop(&front->letters);
 	free(front);
 }
