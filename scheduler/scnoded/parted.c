@@ -20,10 +20,10 @@
 #define GHOST_BYTES (16u << 20)
 
 struct parted {
-	ev_timer pause;          /* until it may be looked at again */
-	struct inquiry *inquiry; /* NULL: none is under way */
-	bool is_known;           /* all was looked at, or could not be */
-	char *obstacle;          /* NULL: none was found */
+	ev_timer pause;         /* until it may be looked at again */
+	struct errand *inquiry; /* NULL: none is under way */
+	bool is_known;          /* all was looked at, or could not be */
+	char *obstacle;         /* NULL: none was found */
 	void (*woken)(struct step *step);
 	struct survey_rank *ranks;
 	size_t n_ranks;
@@ -36,7 +36,7 @@ void parted_forget(struct step *step)
 	if (!parted)
 		return;
 	ev_timer_stop(step->daemon->loop, &parted->pause);
-	inquiry_stop(parted->inquiry);
+	errand_stop(parted->inquiry);
 	free(parted->obstacle);
 	free(parted->ranks);
 	free(parted);
@@ -112,8 +112,6 @@ static void on_done(const char *text, void *owner)
 	call_back(step);
 }
 
-static const struct inquiry_events inquiry_events = {.done = on_done};
-
 /* All of the job but its init, to be freed; *@ret_root: its scstepd, 0 = not found. */
 static pid_t *members_of(const struct step *step, size_t *ret_n, pid_t *ret_root)
 {
@@ -137,7 +135,7 @@ static pid_t *members_of(const struct step *step, size_t *ret_n, pid_t *ret_root
 }
 
 /* NULL with errno. */
-static struct inquiry *inquire(struct step *step)
+static struct errand *inquire(struct step *step)
 {
 	const struct scnoded *d = step->daemon;
 	size_t n;
@@ -149,12 +147,12 @@ static struct inquiry *inquire(struct step *step)
 				     .n_members = n};
 	struct restorable_terms terms = {
 		.job = step->id, .host = d->name, .ghost_bytes = GHOST_BYTES, .keeps_locks = true};
-	struct inquiry *inquiry = NULL;
+	struct errand *inquiry = NULL;
 
 	errno = members ? ESRCH : ENOMEM;
 	if (members && root) {
 		errno = ENOMEM;
-		inquiry = inquiry_start(d->loop, &order, &terms, &inquiry_events, step);
+		inquiry = inquiry_start(d->loop, &order, &terms, on_done, step);
 	}
 	free(members);
 	return inquiry;

@@ -24,8 +24,8 @@
 #define JOB 7
 #define INIT_PID 1000 /* of the host; its processes have the numbers behind */
 
-struct inquiry {
-	const struct inquiry_events *events;
+struct errand {
+	errand_done *done;
 	void *owner;
 	bool is_stopped;
 	char members[64], ranks[64]; /* as text: "PID " and "PID:RANK " */
@@ -35,7 +35,7 @@ struct inquiry {
 static struct {
 	struct scnoded d;
 	struct step step;
-	struct inquiry inquiry;
+	struct errand inquiry;
 	size_t n_inquiries, n_awaited;
 	bool has_no_memory; /* for an inquiry */
 	bool has_no_scstepd;
@@ -101,16 +101,15 @@ bool nspid_is_scstepd(const struct step *step, pid_t pid)
 
 /* ---- the look ---- */
 
-struct inquiry *inquiry_start(struct ev_loop *loop, const struct survey_order *order,
-			      const struct restorable_terms *terms,
-			      const struct inquiry_events *events, void *owner)
+struct errand *inquiry_start(struct ev_loop *loop, const struct survey_order *order,
+			     const struct restorable_terms *terms, errand_done *done, void *owner)
 {
 	char *members = t.inquiry.members, *ranks = t.inquiry.ranks;
 
 	if (t.has_no_memory)
 		return NULL;
 	t.n_inquiries++;
-	t.inquiry = (struct inquiry){.events = events, .owner = owner, .root = order->root};
+	t.inquiry = (struct errand){.done = done, .owner = owner, .root = order->root};
 	for (size_t i = 0; i < order->n_members; i++)
 		members += sprintf(members, "%d ", (int)order->members[i]);
 	for (size_t i = 0; i < order->n_ranks; i++)
@@ -120,7 +119,7 @@ struct inquiry *inquiry_start(struct ev_loop *loop, const struct survey_order *o
 	return &t.inquiry;
 }
 
-void inquiry_stop(struct inquiry *inquiry)
+void errand_stop(struct errand *inquiry)
 {
 	if (inquiry)
 		inquiry->is_stopped = true;
@@ -128,7 +127,7 @@ void inquiry_stop(struct inquiry *inquiry)
 
 static void finds(const char *text)
 {
-	t.inquiry.events->done(text, t.inquiry.owner);
+	t.inquiry.done(text, t.inquiry.owner);
 }
 
 /* ---- scstepd ---- */

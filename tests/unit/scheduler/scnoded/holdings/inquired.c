@@ -19,13 +19,12 @@ static void done(const char *text, void *owner)
 
 void inquired_start(const struct survey_order *order)
 {
-	static const struct inquiry_events events = {.done = done};
 	struct restorable_terms terms = {
 		.job = 7, .host = "here", .ghost_bytes = RESTORABLE_GHOST_BYTES};
 
 	inquired = (struct inquired){.n = 0};
 	inquired.inquiry =
-		inquiry_start(ev_default_loop(EVFLAG_AUTO), order, &terms, &events, &inquired);
+		inquiry_start(ev_default_loop(EVFLAG_AUTO), order, &terms, done, &inquired);
 	ok(inquired.inquiry != NULL);
 }
 
@@ -38,6 +37,6 @@ void inquired_wait(void)
 
 void inquired_stop(void)
 {
-	inquiry_stop(inquired.inquiry);
+	errand_stop(inquired.inquiry);
 	inquired.inquiry = NULL;
 }

@@ -9,9 +9,9 @@
 #include "scheduler/scnoded/holdings/look.h"
 
 extern struct inquired {
-	struct inquiry *inquiry; /* NULL: it has ended */
-	unsigned int n;          /* events, since the start */
-	bool is_clear;           /* nothing is in the way */
+	struct errand *inquiry; /* NULL: it has ended */
+	unsigned int n;         /* events, since the start */
+	bool is_clear;          /* nothing is in the way */
 	char text[LOOK_TEXT_MAX];
 } inquired;
 

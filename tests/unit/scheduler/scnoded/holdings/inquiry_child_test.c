@@ -206,7 +206,7 @@ TAP_TEST(inquiry_start__many_hang)
 
 TAP_TEST(inquiry_stop__none)
 {
-	inquiry_stop(NULL);
+	errand_stop(NULL);
 	ok(true);
 }
 
