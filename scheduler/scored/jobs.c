@@ -9,6 +9,7 @@
 #include "pmcore/util/clock.h"
 #include "scheduler/proto/ops.h"
 #include "scheduler/scored/account.h"
+#include "scheduler/scored/checkpoint.h"
 #include "scheduler/scored/jobs_list.h"
 #include "scheduler/scored/locks.h"
 #include "scheduler/scored/migrate.h"
@@ -87,6 +88,7 @@ static void finish(struct scored *d, struct sjob *job)
 		users_tell_ended(job->user, job);
 	if (job->user)
 		users_forget_job(job->user);
+	checkpoint_forget_job(job);
 	migrate_forget_job(job);
 	if (was_placed)
 		matrix_remove(d->matrix, job->id);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
  * One table for jobs of all states, one for leases that are held, one for those that were taken
- * from somebody. A number is given by a row of its own, so it never comes back.
+ * from somebody, one for checkpoints. A number is given by a row of its own, so it never comes
+ * back.
  */
 #include "scheduler/scored/journal.h"
 
@@ -38,6 +39,9 @@ static const char schema[] =
 	"INTEGER NOT NULL, wish TEXT NOT NULL);"
 	"CREATE TABLE IF NOT EXISTS taken (id INTEGER PRIMARY KEY, uid INTEGER NOT NULL, taker "
 	"INTEGER NOT NULL, at INTEGER NOT NULL, text TEXT NOT NULL);"
+	"CREATE TABLE IF NOT EXISTS checkpoint (job INTEGER NOT NULL, round INTEGER NOT NULL, uid "
+	"INTEGER NOT NULL, taken INTEGER NOT NULL, bytes INTEGER NOT NULL, orders TEXT NOT NULL,"
+	" PRIMARY KEY (job, round));"
 	"PRAGMA user_version=1;"
 	"COMMIT;";
 
@@ -241,8 +245,6 @@ int journal_history(struct journal *j, size_t most, journal_each *each, void *ow
 	return read_all(j, sql, each, owner, why, why_size);
 }
 
-/* ---- leases ---- */
-
 static int done(struct journal *j, sqlite3_stmt *s, char *why, size_t why_size)
 {
 	int err = sqlite3_step(s) == SQLITE_DONE ? 0 : failed(j, "write", why, why_size);
@@ -250,6 +252,94 @@ static int done(struct journal *j, sqlite3_stmt *s, char *why, size_t why_size)
 	sqlite3_finalize(s);
 	return err;
 }
+
+/* ---- checkpoints: a row without a time is of one that is not complete ---- */
+
+uint64_t journal_checkpoint_number(struct journal *j, uint64_t job, char *why, size_t why_size)
+{
+	sqlite3_stmt *s = NULL;
+	uint64_t number = 0;
+
+	if (!sqlite3_prepare_v2(j->db,
+				"INSERT INTO checkpoint SELECT ?1, COALESCE(MAX(round), 0) + 1, 0, "
+				"0, 0, '' FROM checkpoint WHERE job = ?1 RETURNING round",
+				-1, &s, NULL)) {
+		sqlite3_bind_int64(s, 1, (sqlite3_int64)job);
+		if (sqlite3_step(s) == SQLITE_ROW)
+			number = (uint64_t)sqlite3_column_int64(s, 0);
+		if (sqlite3_step(s) != SQLITE_DONE)
+			number = 0;
+	}
+	if (!number)
+		failed(j, "a new number", why, why_size);
+	sqlite3_finalize(s);
+	return number;
+}
+
+static int put_checkpoint(struct journal *j, const struct journal_checkpoint *c, char *why,
+			  size_t why_size)
+{
+	sqlite3_stmt *s = NULL;
+
+	if (sqlite3_prepare_v2(j->db, "INSERT OR REPLACE INTO checkpoint VALUES (?,?,?,?,?,?)", -1,
+			       &s, NULL))
+		return failed(j, "write", why, why_size);
+	sqlite3_bind_int64(s, 1, (sqlite3_int64)c->job);
+	sqlite3_bind_int64(s, 2, (sqlite3_int64)c->round);
+	sqlite3_bind_int64(s, 3, c->uid);
+	sqlite3_bind_int64(s, 4, c->taken);
+	sqlite3_bind_int64(s, 5, (sqlite3_int64)c->bytes);
+	sqlite3_bind_text(s, 6, c->order, -1, SQLITE_STATIC);
+	return done(j, s, why, why_size);
+}
+
+int journal_checkpoint_done(struct journal *j, const struct journal_checkpoint *c, char *why,
+			    size_t why_size)
+{
+	static const char drop[] =
+		"DELETE FROM checkpoint WHERE job = ?1 AND round < (SELECT round FROM checkpoint "
+		"WHERE job = ?1 AND taken > 0 ORDER BY round DESC LIMIT 1 OFFSET 1)";
+	sqlite3_stmt *s = NULL;
+	int err = put_checkpoint(j, c, why, why_size);
+
+	if (err)
+		return err;
+	if (sqlite3_prepare_v2(j->db, drop, -1, &s, NULL))
+		return failed(j, "drop the oldest", why, why_size);
+	sqlite3_bind_int64(s, 1, (sqlite3_int64)c->job);
+	return done(j, s, why, why_size);
+}
+
+int journal_checkpoints(struct journal *j, uint64_t job, journal_each_checkpoint *each, void *owner,
+			char *why, size_t why_size)
+{
+	static const char sql[] = "SELECT * FROM checkpoint WHERE taken > 0 AND (?1 = 0 OR job = "
+				  "?1) ORDER BY job, round DESC";
+	sqlite3_stmt *s = NULL;
+	int err = 0, step;
+
+	if (sqlite3_prepare_v2(j->db, sql, -1, &s, NULL))
+		return failed(j, "read", why, why_size);
+	sqlite3_bind_int64(s, 1, (sqlite3_int64)job);
+	while ((step = sqlite3_step(s)) == SQLITE_ROW) {
+		struct journal_checkpoint c = {
+			.job = (uint64_t)sqlite3_column_int64(s, 0),
+			.round = (uint64_t)sqlite3_column_int64(s, 1),
+			.uid = (uid_t)sqlite3_column_int64(s, 2),
+			.taken = sqlite3_column_int64(s, 3),
+			.bytes = (uint64_t)sqlite3_column_int64(s, 4),
+			.order = (const char *)sqlite3_column_text(s, 5),
+		};
+
+		each(&c, owner);
+	}
+	if (step != SQLITE_DONE)
+		err = failed(j, "read", why, why_size);
+	sqlite3_finalize(s);
+	return err;
+}
+
+/* ---- leases ---- */
 
 uint64_t journal_lease_number(struct journal *j, char *why, size_t why_size)
 {

@@ -61,6 +61,26 @@ int journal_running(struct journal *journal, journal_each *each, void *owner, ch
 int journal_history(struct journal *journal, size_t most, journal_each *each, void *owner,
 		    char *why, size_t why_size);
 
+/* A checkpoint of a job, as all of its hosts have it on disk. */
+struct journal_checkpoint {
+	uint64_t job, round;
+	uid_t uid;
+	int64_t taken; /* seconds since the epoch */
+	uint64_t bytes;
+	const char *order; /* as JSON */
+};
+typedef void journal_each_checkpoint(const struct journal_checkpoint *checkpoint, void *owner);
+
+/* The number for a checkpoint of @job, never given again for it. 0 with a sentence. */
+uint64_t journal_checkpoint_number(struct journal *journal, uint64_t job, char *why,
+				   size_t why_size);
+/* It is complete. Those of the job before the last one are forgotten. */
+int journal_checkpoint_done(struct journal *journal, const struct journal_checkpoint *checkpoint,
+			    char *why, size_t why_size);
+/* The complete ones of @job, or of all (0), newest first for each job. */
+int journal_checkpoints(struct journal *journal, uint64_t job, journal_each_checkpoint *each,
+			void *owner, char *why, size_t why_size);
+
 /* A lease that is held. */
 struct journal_lease {
 	uint64_t id; /* journal_lease_number() */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * migrate - a user waits until the ranks of a running job have stood still: to change their
- * devices, or to see whether they can be written to disk. A job has one such user at a time, and a
- * connection waits for one job.
+ * migrate - the ranks of a running job stand still for a moment: to change their devices, or to see
+ * whether they can be written to disk.
  */
 #ifndef SCHEDULER_SCORED_MIGRATE_H
 #define SCHEDULER_SCORED_MIGRATE_H
@@ -19,8 +18,7 @@ char *migrate_try(struct user *user, struct sjob *job, const char **ret_error);
 /* From the leader's host. An answer that nobody waits for is ignored. */
 void migrate_over(struct scored *d, struct node *node, uint64_t id, uint64_t serial,
 		  bool is_changed, const char *text, double stood_s);
-/* The user, or the job, is no more. */
-void migrate_forget_user(struct user *user);
+/* The job is no more. */
 void migrate_forget_job(struct sjob *job);
 /* The link to that host was lost: those who wait for jobs that it leads are told. */
 void migrate_forget_node(struct scored *d, const struct node *node);

@@ -9,6 +9,7 @@
 #include "scheduler/proto/head.h"
 #include "scheduler/proto/messages_check.h"
 #include "scheduler/proto/ops.h"
+#include "scheduler/scored/checkpoint.h"
 #include "scheduler/scored/idle.h"
 #include "scheduler/scored/jobs.h"
 #include "scheduler/scored/jobs_list.h"
@@ -35,6 +36,7 @@ static void disconnect(struct scored *d, struct node *node, double lost_at, cons
 	if (!node->is_drained)
 		nodes_note(node, why);
 	daemon_say("host %s: %s", node->name, why);
+	checkpoint_forget_node(d, node);
 	migrate_forget_node(d, node);
 }
 
@@ -195,8 +197,15 @@ static void on_ended(struct uplink *up, const json_t *head)
 		   head_text(head, "text"));
 }
 
+static void on_imaged(struct uplink *up, const json_t *head)
+{
+	checkpoint_told(up->scored, up->node, head);
+}
+
 static void on_migrated(struct uplink *up, const json_t *head)
 {
+	if (checkpoint_stood(up->scored, up->node, head))
+		return;
 	migrate_over(up->scored, up->node, head_number(head, "id"), head_number(head, "serial"),
 		     json_is_true(json_object_get(head, "is_changed")), head_text(head, "text"),
 		     json_number_value(json_object_get(head, "stood_s")));
@@ -209,9 +218,9 @@ static void on_gone(struct uplink *up, const json_t *head)
 
 /* Of every message of MESSAGES_SCNODED_TO_SCORED. */
 static void (*const handlers[MESSAGES_OPS])(struct uplink *up, const json_t *head) = {
-	[ON_REGISTER] = on_register, [ON_BEAT] = on_beat,   [ON_STARTED] = on_started,
-	[ON_FAILED] = on_failed,     [ON_ENDED] = on_ended, [ON_GONE] = on_gone,
-	[ON_MIGRATED] = on_migrated};
+	[ON_REGISTER] = on_register, [ON_BEAT] = on_beat,    [ON_STARTED] = on_started,
+	[ON_FAILED] = on_failed,     [ON_ENDED] = on_ended,  [ON_GONE] = on_gone,
+	[ON_MIGRATED] = on_migrated, [ON_IMAGED] = on_imaged};
 
 static void message(struct link *link, const char *op, json_t *head, const char *body,
 		    size_t body_size, void *owner)

@@ -99,6 +99,13 @@ struct sjob_host {
 
 struct user;
 
+/* The last checkpoint of a job that is complete. */
+struct sjob_image {
+	uint64_t round; /* 0: none */
+	int64_t taken;  /* seconds since the epoch */
+	uint64_t bytes;
+};
+
 struct sjob {
 	TAILQ_ENTRY(sjob) all;
 	TAILQ_ENTRY(sjob) placed; /* if it has hosts */
@@ -119,6 +126,8 @@ struct sjob {
 	struct user *mover; /* waits until its ranks have stood still; NULL: nobody does */
 	uint64_t change;    /* number of that request */
 	bool is_tried;      /* it is only whether the job can be written to disk */
+	struct checkpoint *checkpoint; /* is being written; NULL: none is */
+	struct sjob_image image;
 	bool is_suspended, is_resting;
 	bool is_ended; /* code and text are final */
 	int code;
@@ -141,6 +150,7 @@ LIST_HEAD(user_list, user);
 struct operators;
 struct locks;
 struct account;
+struct checkpoint;
 LIST_HEAD(account_list, account);
 
 struct scored {

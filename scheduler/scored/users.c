@@ -19,7 +19,9 @@
 #include "scheduler/scored/jobs.h"
 #include "scheduler/scored/jobs_list.h"
 #include "scheduler/scored/locks.h"
+#include "scheduler/scored/checkpoint.h"
 #include "scheduler/scored/migrate.h"
+#include "scheduler/scored/movers.h"
 #include "scheduler/scored/network.h"
 #include "scheduler/scored/nodes.h"
 #include "scheduler/scored/operators.h"
@@ -80,7 +82,7 @@ static void leave(struct user *user)
 	if (user->waits)
 		locks_forget(user->waits);
 	activity_leave(user);
-	migrate_forget_user(user);
+	movers_forget_user(user);
 	LIST_REMOVE(user, all);
 	user->account->links--;
 	account_settle(user->account);
@@ -323,8 +325,12 @@ static void checkpoint(struct user *user, const json_t *head)
 {
 	struct sjob *job = job_of(user, head);
 	const char *error;
-	char *why = job ? migrate_try(user, job, &error) : NULL;
+	char *why = NULL;
 
+	if (job && json_is_true(json_object_get(head, "is_try")))
+		why = migrate_try(user, job, &error);
+	else if (job)
+		why = checkpoint_ask(user->scored, user, job, &error);
 	if (why)
 		refuse_taking(user, error, why);
 }

@@ -19,7 +19,7 @@ struct user {
 	bool is_behind;             /* does not read our answers */
 	struct sjob *job;           /* what it has submitted and waits for */
 	struct lock *waits;         /* for this lock; NULL: for none */
-	struct sjob *moves;         /* it waits for its change of devices; NULL: for none */
+	struct sjob *moves;         /* it waits until its ranks have stood still; NULL: for none */
 	LIST_ENTRY(user) following; /* if it is told the activity: */
 	uint32_t ticks,
 		ticks_left; /* of activity.h: between two reports, 0 = never; until the next */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "scheduler/scored/jobs_list.h"
+#include "scheduler/scored/movers.h"
 #include "scheduler/scored/nodes.h"
 #include "scheduler/scored/users_connection.h"
 #include "tests/harness/stillclock.h"
@@ -158,11 +159,11 @@ TAP_TEST(migrate__jobs_that_can_not)
 TAP_TEST(migrate__the_user_goes)
 {
 	began();
-	migrate_forget_user(&t.user);
+	movers_forget_user(&t.user);
 	ok(!t.job.mover);
 	migrate_over(&t.d, &t.node, 7, FIRST, true, "", 0.5);
 	told("");
-	migrate_forget_user(&t.user);
+	movers_forget_user(&t.user);
 }
 
 TAP_TEST(migrate__the_job_ends)
