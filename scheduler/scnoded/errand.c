@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* The child sends the text and one zero byte, by which a text is known to be whole. */
+/*
+ * The child sends texts: one byte for the kind, the text, and a zero byte by which it is known to be
+ * whole.
+ */
 #include "scheduler/scnoded/errand.h"
 
 #include <errno.h>
@@ -19,6 +22,8 @@
 #include "scheduler/proto/files.h"
 #include "scheduler/proto/signals.h"
 
+#define TEXT_SAID '+' /* more will come */
+#define TEXT_LAST '.'
 #define CHILD_FD 3 /* where it writes to */
 #define HANGING_MAX 8
 
@@ -38,8 +43,9 @@ struct errand {
 	ev_io output;
 	ev_child end;
 	ev_timer limit;
-	size_t n; /* bytes in text */
-	char text[ERRAND_TEXT_MAX];
+	size_t n; /* bytes that have come and are not told */
+	char come[ERRAND_TEXT_MAX + 1];
+	char text[ERRAND_TEXT_MAX]; /* to be told at the end */
 };
 
 /* ---- the child ---- */
@@ -69,12 +75,29 @@ static bool is_mortal(const struct errand_kind *kind)
 	return kind->limit_s;
 }
 
+static bool send_all(const char *bytes, size_t size)
+{
+	ssize_t n = 1;
+
+	for (; size && (n = write(CHILD_FD, bytes, size)) > 0; bytes += n)
+		size -= (size_t)n;
+	return n > 0;
+}
+
+static bool send_text(char kind, const char *text)
+{
+	return send_all(&kind, 1) && send_all(text, strlen(text) + 1);
+}
+
+bool errand_say(const char *text)
+{
+	return send_text(TEXT_SAID, text);
+}
+
 static _Noreturn void run_child(const struct errand_kind *kind, const void *input, int fd,
 				pid_t parent)
 {
 	char text[ERRAND_TEXT_MAX] = "";
-	size_t size, sent = 0;
-	ssize_t n = 0;
 
 	signals_reset();
 	if (is_mortal(kind) && (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != parent))
@@ -84,11 +107,10 @@ static _Noreturn void run_child(const struct errand_kind *kind, const void *inpu
 	prctl(PR_SET_NAME, kind->name);
 	if (is_mortal(kind))
 		be_killed_first();
+	/* Without scnoded it goes on, if it may. */
+	signal(SIGPIPE, SIG_IGN);
 	kind->work(input, text);
-	size = strlen(text) + 1;
-	while (sent < size && (n = write(CHILD_FD, text + sent, size - sent)) > 0)
-		sent += (size_t)n;
-	_exit(n > 0 ? 0 : 1);
+	_exit(send_text(TEXT_LAST, text) ? 0 : 1);
 }
 
 /* ---- its end ---- */
@@ -167,7 +189,7 @@ static void tell(struct errand *errand)
 /* Whether there may be more. */
 static bool collect(struct errand *errand)
 {
-	ssize_t n = read(errand->fd, errand->text + errand->n, sizeof(errand->text) - errand->n);
+	ssize_t n = read(errand->fd, errand->come + errand->n, sizeof(errand->come) - errand->n);
 
 	if (n < 0)
 		return errno == EINTR;
@@ -175,11 +197,29 @@ static bool collect(struct errand *errand)
 	return n > 0;
 }
 
+/* Tells what was said, if it is whole. Whether it was. */
+static bool tell_said(struct errand *errand)
+{
+	const char *end = memchr(errand->come, 0, errand->n);
+
+	if (!end || *errand->come != TEXT_SAID)
+		return false;
+	if (errand->kind->said)
+		errand->kind->said(errand->come + 1, errand->owner);
+	errand->n -= (size_t)(end + 1 - errand->come);
+	memmove(errand->come, end + 1, errand->n);
+	return true;
+}
+
 static void heard(struct ev_loop *loop, ev_io *watcher, int events)
 {
+	bool is_more = collect(watcher->data);
+
 	(void)events;
+	while (tell_said(watcher->data))
+		continue;
 	/* At the end of the pipe the end of the child is awaited, which comes at once. */
-	if (!collect(watcher->data))
+	if (!is_more)
 		ev_io_stop(loop, watcher);
 }
 
@@ -203,9 +243,11 @@ static void ended(struct ev_loop *loop, ev_child *watcher, int events)
 
 	(void)loop;
 	(void)events;
-	while (collect(errand))
+	while (collect(errand) || tell_said(errand))
 		continue;
-	if (!errand->n || errand->text[errand->n - 1])
+	if (errand->n && *errand->come == TEXT_LAST && !errand->come[errand->n - 1])
+		memcpy(errand->text, errand->come + 1, errand->n - 1);
+	else
 		say_death(errand, watcher->rstatus);
 	tell(errand);
 }

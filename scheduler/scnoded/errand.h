@@ -7,6 +7,7 @@
 #define SCHEDULER_SCNODED_ERRAND_H
 
 #include <ev.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #define ERRAND_TEXT_MAX 16384 /* bytes, the end included */
@@ -30,6 +31,8 @@ struct errand_kind {
 	 * "" if all went well.
 	 */
 	void (*work)(const void *input, char *ret);
+	/* What errand_say() said in the child. NULL if it says nothing. */
+	void (*said)(const char *text, void *owner);
 };
 
 /*
@@ -45,6 +48,11 @@ typedef void errand_done(const char *text, void *owner);
  */
 struct errand *errand_start(struct ev_loop *loop, const struct errand_kind *kind, uint64_t job,
 			    const char *host, const void *input, errand_done *done, void *owner);
+/*
+ * In work(): tells scnoded something before the end, as that a part is done. False: scnoded is not
+ * there any more.
+ */
+bool errand_say(const char *text);
 /* Kills the child, if that may be, and waits for nothing. @done does not come. NULL is fine. */
 void errand_stop(struct errand *errand);
 
