@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "scheduler/proto/signals.h"
+#include "scheduler/scnoded/criu/program.h"
 
 #define SHM "/dev/shm"
 #define FILES "openscore-job" /* name of the file systems in the list of mounts */
@@ -63,11 +64,18 @@ const char *init_step_name(int step)
 	return step >= 0 && step <= START ? step_names[step] : "process 1";
 }
 
-/* A fork() without what libc does around it: other threads may hold its locks. */
-static pid_t bare_fork(uint64_t flags)
+/*
+ * A fork() without what libc does around it: other threads may hold its locks. @number: of the
+ * child; 0: the next one that is free.
+ */
+static pid_t bare_fork(uint64_t flags, pid_t number)
 {
 	struct clone_args args = {.flags = flags, .exit_signal = SIGCHLD};
 
+	if (number) {
+		args.set_tid = (uintptr_t)&number;
+		args.set_tid_size = 1;
+	}
 	return (pid_t)syscall(SYS_clone3, &args, sizeof(args));
 }
 
@@ -77,7 +85,7 @@ pid_t init_fork(void)
 	pid_t pid;
 
 	signals_hold(&before);
-	pid = bare_fork(CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC);
+	pid = bare_fork(CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC, 0);
 	if (!pid)
 		return 0;
 	pid = pid < 0 ? -errno : pid;
@@ -141,6 +149,30 @@ static int open_log(const struct init_plan *plan)
 	return fd;
 }
 
+/* The log comes with the files of the job. */
+static _Noreturn void become_helper(const struct init_plan *plan)
+{
+	const struct program program = {.path = "/proc/self/exe",
+					.argv = plan->helper->argv,
+					.env = plan->helper->env,
+					.files = {-1, -1, -1, plan->helper->given, plan->told},
+					.n_files = 5};
+
+	setsid();
+	program_exec(&program);
+}
+
+/* In the child of process 1. */
+static void become_child(const struct init_plan *plan, int log)
+{
+	if (plan->helper)
+		become_helper(plan);
+	if (dup2(log, STDERR_FILENO) < 0)
+		_exit(EXIT_LOST);
+	/* its session and its group have no process of root's in them */
+	setsid();
+}
+
 void init_become(const struct init_plan *plan)
 {
 	char *const argv[] = {name, first, NULL};
@@ -149,14 +181,11 @@ void init_become(const struct init_plan *plan)
 	pid_t pid;
 
 	mount_all(plan);
-	log = open_log(plan);
-	pid = bare_fork(0);
+	log = plan->helper ? -1 : open_log(plan);
+	pid = bare_fork(0, plan->helper ? plan->helper->number : 0);
 	must(plan, pid, START);
 	if (!pid) {
-		if (dup2(log, STDERR_FILENO) < 0)
-			_exit(EXIT_LOST);
-		/* its session and its group have no process of root's in them */
-		setsid();
+		become_child(plan, log);
 		return;
 	}
 	tell(plan, -1);

@@ -19,6 +19,18 @@
 #define INIT_CHILD 2       /* number of scstepd in the namespace */
 #define INIT_SIGNALLED 128 /* its exit code above that: the signal that killed scstepd */
 
+/*
+ * A program that process 1 starts in the place of scstepd: the daemon's own under another name. It
+ * has @given as descriptor 3 and the pipe for struct init_told as descriptor 4. Below it a process
+ * with number INIT_CHILD comes to be, and the helper ends. If none comes, process 1 ends as well.
+ */
+struct init_helper {
+	pid_t number; /* of the helper, in the namespace */
+	const char *const *argv;
+	char *const *env;
+	int given;
+};
+
 /* Where everything lies; made before the fork, see spawn.h. */
 struct init_plan {
 	char tmp[PATH_MAX];      /* the job's directory for temporary files */
@@ -31,10 +43,11 @@ struct init_plan {
 	char shm_options[160];
 	char **hidden; /* file systems of other jobs, which it must not hold; NULL-terminated */
 	int told;      /* write end of a pipe for a struct init_told */
+	const struct init_helper *helper; /* NULL: process 1 has scstepd as its child */
 };
 
 struct init_told {
-	int step;  /* -1: all is mounted, and scstepd is started */
+	int step;  /* -1: all is mounted, and scstepd or the helper is started */
 	int error; /* errno */
 };
 
@@ -45,7 +58,10 @@ const char *init_step_name(int step);
 
 /* fork() into new namespaces. 0 in the child, -errno. System calls only from there on. */
 pid_t init_fork(void);
-/* In that child: it becomes process 1, and what returns is its child, to become scstepd. */
+/*
+ * In that child: it becomes process 1, and what returns is its child, to become scstepd. With a
+ * helper nothing returns.
+ */
 void init_become(const struct init_plan *plan);
 /*
  * The work of process 1 until its child @pid ends. That child may have been restored below it, and

@@ -17,7 +17,7 @@
 #include "scheduler/proto/files.h"
 #include "scheduler/scnoded/control.h"
 #include "scheduler/scnoded/cores.h"
-#include "scheduler/scnoded/init.h"
+#include "scheduler/scnoded/criu/role.h"
 #include "scheduler/scnoded/record.h"
 #include "scheduler/scnoded/remote.h"
 #include "scheduler/scnoded/scnoded.h"
@@ -222,8 +222,8 @@ int main(int argc, char **argv)
 	char why[1024];
 	int err;
 
-	if (argc == 2 && !strcmp(argv[0], INIT_NAME))
-		return init_serve(atoi(argv[1]));
+	if (role_play(argc, argv, &err))
+		return err;
 	TAILQ_INIT(&d.steps);
 	TAILQ_INIT(&d.pending);
 	err = scnoded_options_read(&d.options, argc, argv, why, sizeof(why));
