@@ -65,3 +65,11 @@ $(foreach d,$(sort $(dir $(SCHED_RUN))),$(if $(call sched_help,$(d)),$(eval $(ca
 $(foreach t,$(SCHED_RUN),$(eval $(call sched_test_rule,$(t))))
 # It needs a munged as the tests of links do.
 $(BUILD)/tests/unit/scheduler/scremote/parent_test: $(call obj,tests/unit/scheduler/proto/link_world.c)
+
+# For tests/system/criu.t: namespaces, dump and restore of scnoded without a daemon.
+CRIUJOB := $(if $(filter scnoded,$(SCHED_PROGS)),$(if $(wildcard tests/system/criujob.c),$(BUILD)/tests/system/criujob))
+outputs += $(CRIUJOB)
+$(CRIUJOB): $(call obj,tests/system/criujob.c) $(BUILD)/libscnoded.a $(SCHED_A) $(CLUSTER_A) $(UTIL_A)
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(filter-out -Wl$(comma)-z$(comma)defs,$(PM_LDFLAGS)) $(LDFLAGS) -o $@ $^ $(scnoded_LIBS) $(SCHED_LIBS)

@@ -22,10 +22,10 @@ static bool ends_with(struct line line, const char *end)
 	return line.n >= n && !memcmp(line.text + line.n - n, end, n);
 }
 
-/* CRIU's last words, behind those that say what has failed. */
+/* What CRIU says behind the reason: that a step, and then all, has failed. */
 static bool says_nothing(struct line line)
 {
-	return !line.n || ends_with(line, "FAILED.") || ends_with(line, "FAILED");
+	return !line.n || ends_with(line, "FAILED.") || ends_with(line, ") failed with -1");
 }
 
 /* "(00.01) Error (criu/files.c:12): text" without what stands before the text. */
