@@ -24,12 +24,13 @@ def listener():
     return sock
 
 
-def tcp_pair():
-    with socket.socket() as door:
-        door.bind(("127.0.0.1", 0))
-        door.listen()
-        near = socket.create_connection(door.getsockname())
-        return near, door.accept()[0]
+def tcp():
+    """A listener, and both ends of a connection by it."""
+    port = socket.socket()
+    port.bind(("127.0.0.1", 0))
+    port.listen()
+    near = socket.create_connection(port.getsockname())
+    return port, near, port.accept()[0]
 
 
 def main():
@@ -43,7 +44,10 @@ def main():
         os.link(f"{TMP}/linked", f"{TMP}/second")
         os.symlink("linked", f"{TMP}/soft")
         door = listener()
-        near, far = tcp_pair()
+        lone = socket.socket()
+        lone.bind(("127.0.0.1", 0))
+        lone.listen()
+        port, near, far = tcp()
         out, into = os.pipe()
         if not os.fork():
             near.close()
@@ -61,7 +65,8 @@ def main():
         number = 0
         while True:
             os.write(into, struct.pack("Q", number))
-            if struct.unpack("Q", near.recv(8, socket.MSG_WAITALL))[0] != number or door.fileno() < 0:
+            back = struct.unpack("Q", near.recv(8, socket.MSG_WAITALL))[0]
+            if back != number or min(door.fileno(), port.fileno(), lone.fileno()) < 0:
                 sys.exit(3)
             if struct.unpack("Q", shared[COUNT:COUNT + 8])[0] > number:
                 sys.exit(4)

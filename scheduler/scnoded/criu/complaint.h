@@ -11,11 +11,11 @@
 #define COMPLAINT_MAX 256 /* bytes with the zero at the end */
 
 /*
- * The last error in a log of CRIU, without time, place in its sources and the line that says no
- * more than that it failed. Without an error the last line; "" if there is none.
+ * The first error in a log of CRIU, without time and place in its sources: later ones say what did
+ * not come about by it. Without an error the last line; "" if there is none.
  */
 void complaint_find(const char *log, char ret[COMPLAINT_MAX]);
-/* The same, of file @name in directory @dir, of which the end is read. "" also if it can't be. */
+/* The same, of the beginning of file @name in directory @dir. "" also if it can't be read. */
 void complaint_read(int dir, const char *name, char ret[COMPLAINT_MAX]);
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * tar passes over sockets: CRIU binds them again, with owner and mode. What a user has mounted on
- * top is no file of the job.
+ * tar passes over sockets: CRIU binds them again, with owner and mode. File systems that
+ * a user has mounted on top hold no files of the job.
  */
 #include "scheduler/scnoded/criu/pack.h"
 
@@ -15,6 +15,7 @@
 #include "scheduler/proto/daemon.h"
 #include "scheduler/scnoded/criu/complaint.h"
 #include "scheduler/scnoded/criu/numbers.h"
+#include "scheduler/scnoded/criu/ports.h"
 #include "scheduler/scnoded/criu/program.h"
 
 #define FILES "files.tar"
@@ -61,6 +62,9 @@ int pack_main(void)
 	err = numbers_write(dir);
 	if (err)
 		return fail("free numbers of processes", -err);
+	err = ports_write(dir);
+	if (err)
+		return fail("addresses of TCP", -err);
 	fd = openat(dir, FILES, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return fail(FILES, errno);

@@ -61,7 +61,7 @@ int program_run(const struct program *program)
 	return pid < 0 ? pid : wait_for(pid);
 }
 
-/* What does not fit is read too, as a full pipe would stop the program. */
+/* Words that do not fit are read too, as a full pipe would stop the program. */
 static void take_words(int fd, char *ret, size_t size)
 {
 	char rest[512];

@@ -13,6 +13,7 @@
 #include "scheduler/proto/daemon.h"
 #include "scheduler/scnoded/criu/numbers.h"
 #include "scheduler/scnoded/criu/pack.h"
+#include "scheduler/scnoded/criu/ports.h"
 #include "scheduler/scnoded/criu/program.h"
 
 #define SAID "restore.said" /* what CRIU says without its log */
@@ -95,7 +96,7 @@ static char *run_criu(void)
 
 static char *restore(void)
 {
-	char *why;
+	char taken[PORTS_TEXT_MAX], *why;
 	int err;
 
 	/* A reason of an earlier restore is none of this one. */
@@ -104,6 +105,11 @@ static char *restore(void)
 	err = set_cursor(getpid());
 	if (err)
 		return daemon_text(CURSOR ": %s", strerror(-err));
+	err = ports_free(IMAGES_FD, taken);
+	if (err)
+		return daemon_text("the job's TCP addresses are not known: %s", strerror(-err));
+	if (*taken)
+		return daemon_text("another program listens at %s, as the job does", taken);
 	why = pack_restore(IMAGES_FD);
 	return why ? why : run_criu();
 }

@@ -26,7 +26,7 @@ struct restore_order {
 	const char *host;
 };
 
-/* What init_plan.helper points to; must not be moved. */
+/* Holds the init_plan.helper, which points into it: it must not be moved. */
 struct restore {
 	struct init_helper helper;
 	char program[PATH_MAX + 32];
@@ -37,7 +37,7 @@ struct restore {
 /* NULL, or a sentence of the caller's: @order->images is no image. */
 char *restore_prepare(struct restore *ret, const struct restore_order *order);
 
-/* What the helper has told so far, by the pipe of init_plan, behind struct init_told. */
+/* The words of the helper so far, by the pipe of init_plan, behind struct init_told. */
 struct restore_answer {
 	size_t n;
 	char text[RESTORE_TEXT_MAX];

@@ -36,15 +36,17 @@ TAP_TEST(criu_version__something_else)
 	is_int(major, 9);
 }
 
-TAP_TEST(complaint_find__the_last_error)
+TAP_TEST(complaint_find__the_first_error)
 {
 	char why[COMPLAINT_MAX];
 
-	complaint_find("(00.01) Warn  (criu/a.c:1): careful\n"
-		       "(00.02) Error (criu/files.c:12): first: one\n"
-		       "(00.03) Error (criu/sk-inet.c:1059): inet: Can't bind: Address in use\n"
-		       "(00.04) Error (criu/cr-restore.c:2320): Restoring FAILED.\n",
-		       why);
+	complaint_find(
+		"(00.01) Warn  (criu/a.c:1): careful\n"
+		"(00.01) Error (criu/util.c:15): rlimit: Can't setup RLIMIT_NOFILE for self: "
+		"Operation not permitted\n"
+		"(00.03) Error (criu/sk-inet.c:1059): inet: Can't bind: Address in use\n"
+		"(00.04) Error (criu/cr-restore.c:2320): Restoring FAILED.\n",
+		why);
 	is_str(why, "inet: Can't bind: Address in use");
 	complaint_find("one\nother\n\n", why);
 	is_str(why, "other");
