@@ -10,8 +10,10 @@
 #include <linux/sched.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -175,14 +177,17 @@ static void become_child(const struct init_plan *plan, int log)
 
 void init_become(const struct init_plan *plan)
 {
-	char *const argv[] = {name, first, NULL};
+	pid_t helper = plan->helper ? plan->helper->number : 0, pid;
+	char number[16] = "0";
+	char *const argv[] = {name, first, number, NULL};
 	char *const env[] = {NULL};
 	int log;
-	pid_t pid;
 
+	if (helper)
+		memcpy(number, plan->helper->word, sizeof(number));
 	mount_all(plan);
 	log = plan->helper ? -1 : open_log(plan);
-	pid = bare_fork(0, plan->helper ? plan->helper->number : 0);
+	pid = bare_fork(0, helper);
 	must(plan, pid, START);
 	if (!pid) {
 		become_child(plan, log);
@@ -192,7 +197,7 @@ void init_become(const struct init_plan *plan)
 	/* The descriptors of the daemon must not outlive it in us. */
 	drop_descriptors();
 	execve("/proc/self/exe", argv, env);
-	_exit(init_serve(pid));
+	_exit(init_serve(INIT_CHILD, helper));
 }
 
 static int code_of(int status)
@@ -200,31 +205,43 @@ static int code_of(int status)
 	return WIFSIGNALED(status) ? INIT_SIGNALLED + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-/* Reaps what has ended. The exit code once @pid is among it, else -1. */
-static int reap(pid_t pid)
+/* Of process 1: those whose end it awaits. */
+struct awaited {
+	pid_t pid, helper; /* 0: it has ended, or never was */
+	int code;
+};
+
+/* Reaps what has ended. Whether that was all that is awaited. */
+static bool reap(struct awaited *a)
 {
 	int status;
 	pid_t ended;
 
-	while ((ended = waitpid(-1, &status, WNOHANG | __WALL)) > 0)
-		if (ended == pid)
-			return code_of(status);
-	return ended < 0 && errno == ECHILD ? EXIT_LOST : -1;
+	while ((ended = waitpid(-1, &status, WNOHANG | __WALL)) > 0) {
+		if (ended == a->helper)
+			a->helper = 0;
+		if (ended == a->pid) {
+			a->pid = 0;
+			a->code = code_of(status);
+		}
+	}
+	return (ended < 0 && errno == ECHILD) || (!a->pid && !a->helper);
 }
 
-int init_serve(pid_t pid)
+int init_serve(pid_t pid, pid_t helper)
 {
+	struct awaited awaited = {pid, helper, EXIT_LOST};
 	sigset_t all;
-	int code, signo;
+	int signo;
 
 	prctl(PR_SET_NAME, INIT_NAME);
 	/* Process 1 gets no signal that it does not want; one that waits blocked it gets. */
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL);
-	while ((code = reap(pid)) < 0) {
+	while (!reap(&awaited)) {
 		signo = sigwaitinfo(&all, NULL);
 		if (signo > 0 && signo != SIGCHLD)
 			kill(pid, signo);
 	}
-	return code;
+	return awaited.code;
 }

@@ -25,7 +25,8 @@
  * with number INIT_CHILD comes to be, and the helper ends. If none comes, process 1 ends as well.
  */
 struct init_helper {
-	pid_t number; /* of the helper, in the namespace */
+	pid_t number;  /* of the helper, in the namespace */
+	char word[16]; /* the same as text */
 	const char *const *argv;
 	char *const *env;
 	int given;
@@ -65,8 +66,9 @@ pid_t init_fork(void);
 void init_become(const struct init_plan *plan);
 /*
  * The work of process 1 until its child @pid ends. That child may have been restored below it, and
- * not started by it. Returns the exit code.
+ * not started by it. Then @helper has to end first, else 0: it tells why nothing was restored. Returns
+ * the exit code.
  */
-int init_serve(pid_t pid);
+int init_serve(pid_t pid, pid_t helper);
 
 #endif

@@ -118,18 +118,18 @@ int restore_main(void)
 {
 	char text[RESTORE_TEXT_MAX] = "", *why = restore();
 
-	if (why) {
+	if (why)
 		snprintf(text, sizeof(text), "%s", why);
-		/* All but process 1, which ends when it has no child left. */
-		kill(-1, SIGKILL);
-	} else {
+	else
 		/* Later processes of the job get small numbers again. */
 		set_cursor(INIT_CHILD);
-	}
+	free(why);
 	/* A daemon that has ended meanwhile does not read it. */
 	if (write(TOLD_FD, text, strlen(text) + 1) < 0)
 		errno = 0;
-	free(why);
+	/* All but process 1, which ends when it has no child left. */
+	if (*text)
+		kill(-1, SIGKILL);
 	return *text ? 1 : 0;
 }
 

@@ -14,8 +14,8 @@ bool role_play(int argc, char **argv, int *ret_code)
 	const char *slash = argc ? strrchr(argv[0], '/') : NULL;
 	const char *name = slash ? slash + 1 : argc ? argv[0] : "";
 
-	if (argc == 2 && !strcmp(name, INIT_NAME))
-		*ret_code = init_serve(atoi(argv[1]));
+	if (argc == 3 && !strcmp(name, INIT_NAME))
+		*ret_code = init_serve(atoi(argv[1]), atoi(argv[2]));
 	else if (!strcmp(name, RESTORE_NAME))
 		*ret_code = restore_main();
 	else if (!strcmp(name, PACK_NAME))

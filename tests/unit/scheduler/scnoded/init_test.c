@@ -24,8 +24,8 @@
 /* The test program is process 1's as well: it executes itself. */
 int main(int argc, char **argv)
 {
-	if (argc == 2 && !strcmp(argv[0], INIT_NAME))
-		return init_serve(atoi(argv[1]));
+	if (argc == 3 && !strcmp(argv[0], INIT_NAME))
+		return init_serve(atoi(argv[1]), atoi(argv[2]));
 	return tap_main(argc, argv);
 }
 
