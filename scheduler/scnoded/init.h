@@ -66,8 +66,8 @@ pid_t init_fork(void);
 void init_become(const struct init_plan *plan);
 /*
  * The work of process 1 until its child @pid ends. That child may have been restored below it, and
- * not started by it. Then @helper has to end first, else 0: it tells why nothing was restored. Returns
- * the exit code.
+ * not started by it. Then @helper has to end too, as it tells why nothing was restored; 0: there is
+ * none. Returns the exit code.
  */
 int init_serve(pid_t pid, pid_t helper);
 

@@ -41,6 +41,7 @@ char *restore_prepare(struct restore *ret, const struct restore_order *order)
 	ret->env[2] = NULL;
 	ret->helper = (struct init_helper){
 		.number = number, .argv = ret->argv, .env = ret->env, .given = order->images};
+	snprintf(ret->helper.word, sizeof(ret->helper.word), "%d", number);
 	return NULL;
 }
 
