@@ -186,11 +186,11 @@ def left(directory):
 
 def main():
     if os.geteuid():
-        print("1..0 # SKIP needs root")
+        print("# needs root")
         return 77
     why = subprocess.run([JOB, "find", CRIU], capture_output=True, text=True, check=False)
     if why.returncode:
-        print(f"1..0 # SKIP {why.stdout.strip()} (tests/criu/fetch build/criu)")
+        print(f"# {why.stdout.strip()} (tests/criu/fetch build/criu)")
         return 77
     directory = tempfile.mkdtemp(prefix="criu-", dir="/var/tmp")
     tree = Tree(directory)

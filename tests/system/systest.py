@@ -13,7 +13,8 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 BUILD = os.path.realpath(os.environ.get("PM_BUILD", f"{ROOT}/build"))
 TERMINATED = 128 + signal.SIGTERM
 # Of the directories below BUILD, those that nothing is installed from.
-OTHERS_OF_BUILD = {"bench", "criu", "debian", "debian13", "debs", "fuzz", "lab", "libfuzzer", "mpi", "sshd", "tests", "vm"}
+OTHERS_OF_BUILD = {"bench", "criu", "debian", "debian13", "debs", "fuzz", "lab", "libfuzzer", "mpi", "sshd", "tests",
+                   "vm"}
 
 
 def _end_on_sigterm():
