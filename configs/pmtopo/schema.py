@@ -97,6 +97,7 @@ SCHEDULER = Table({
     "memory": Value(values.number(1, 100)),
     "operators": Array(Value(values.user), 256),
     "state": Value(values.path),
+    "checkpoints": Value(values.path),
 }, required=("server",), example={"server": '"head"'})
 
 _RAIL = Either(Table({

@@ -78,6 +78,7 @@ int section_read(struct section *ret, const json_t *cluster, char *why, size_t w
 		s.server = server_of(&fields, s.port);
 		s.operators = operators_of(&fields);
 		s.state = fields_text(&fields, "state", FIELDS_PATH, true);
+		s.checkpoints = fields_text(&fields, "checkpoints", FIELDS_PATH, true);
 		s.quantum_ns = (uint64_t)fields_number_or(&fields, "quantum_ms",
 							  SLOTS_QUANTUM_MIN_NS / NS_PER_MS,
 							  SLOTS_QUANTUM_MAX_NS / NS_PER_MS, 0) *
@@ -115,5 +116,6 @@ void section_fini(struct section *section)
 	free(section->node_port);
 	free(section->operators);
 	free(section->state);
+	free(section->checkpoints);
 	*section = (struct section){0};
 }

@@ -13,11 +13,12 @@
 #define SECTION_SERVER_PORT "7710"
 
 struct section {
-	char *server;    /* "HOST:PORT" of scored */
-	char *port;      /* of scored */
-	char *node_port; /* of every scnoded */
-	char *operators; /* user names with commas */
-	char *state;     /* directory */
+	char *server;      /* "HOST:PORT" of scored */
+	char *port;        /* of scored */
+	char *node_port;   /* of every scnoded */
+	char *operators;   /* user names with commas */
+	char *state;       /* directory */
+	char *checkpoints; /* directory, on every host */
 	uint64_t quantum_ns;
 	uint32_t rows;
 	uint32_t memory; /* percent of a host's memory that one job may have */

@@ -208,6 +208,24 @@ static void message(struct link *link, const char *op, json_t *head, const char 
 		steps_leave(step, "its scstepd does not read");
 }
 
+static void answer_return(struct step *step)
+{
+	json_t *head = parted_back(step);
+
+	if (!head)
+		return;
+	link_send(step->control, head, NULL, 0);
+	steps_invite(step);
+}
+
+static void woken(struct step *step)
+{
+	if (step->control)
+		answer_return(step);
+	else
+		steps_await_return(step);
+}
+
 /* Its scstepd ends, of which the pidfd tells more; or it is confused, and then it is ended. */
 static void closed(struct link *link, int error, const char *why, void *owner)
 {
@@ -224,7 +242,7 @@ static void closed(struct link *link, int error, const char *why, void *owner)
 		return;
 	}
 	if (step->parted && !step->is_reported && !error) {
-		parted_closed(step, steps_await_return);
+		parted_closed(step, woken);
 		return;
 	}
 	if (!error || error == ECONNRESET) {
@@ -288,8 +306,7 @@ static void returned(struct link *link, const char *op, json_t *head, const char
 	    !step->is_stopping && !step->is_reported) {
 		link_set(link, &events, step);
 		steps_tie(step, link);
-		link_send(link, parted_back(step), NULL, 0);
-		steps_invite(step);
+		answer_return(step);
 	} else {
 		link_close(link, 0);
 	}

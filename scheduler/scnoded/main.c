@@ -18,6 +18,7 @@
 #include "scheduler/scnoded/control.h"
 #include "scheduler/scnoded/cores.h"
 #include "scheduler/scnoded/criu/role.h"
+#include "scheduler/scnoded/images.h"
 #include "scheduler/scnoded/record.h"
 #include "scheduler/scnoded/remote.h"
 #include "scheduler/scnoded/scnoded.h"
@@ -181,6 +182,8 @@ static int open_all(struct scnoded *d, char *why, size_t why_size)
 			 d->options.run, strerror(-err));
 	else
 		steps_open(d);
+	if (!err)
+		images_open(d);
 	return err;
 }
 
@@ -190,6 +193,7 @@ static void close_all(struct scnoded *d)
 		acceptor_close(d->acceptor);
 	if (d->uplink) {
 		control_close(d);
+		images_close(d);
 		steps_close(d);
 		uplink_close(d->uplink);
 	}
@@ -226,6 +230,7 @@ int main(int argc, char **argv)
 		return err;
 	TAILQ_INIT(&d.steps);
 	TAILQ_INIT(&d.pending);
+	TAILQ_INIT(&d.images);
 	err = scnoded_options_read(&d.options, argc, argv, why, sizeof(why));
 	if (err == 1)
 		return 0;

@@ -26,6 +26,8 @@ static const struct option table[] = {
 	{"munge-socket", required_argument, NULL, 'm'},
 	{"scstepd", required_argument, NULL, 'p'},
 	{"scremote", required_argument, NULL, 'q'},
+	{"checkpoints", required_argument, NULL, 'k'},
+	{"criu", required_argument, NULL, 'i'},
 	{"no-remote", no_argument, NULL, 'R'},
 	{"transient", no_argument, NULL, 't'},
 	{"help", no_argument, NULL, 'h'},
@@ -38,6 +40,7 @@ static const char usage[] =
 	"               [--name NAME] [--listen [ADDRESS:]PORT] [--address ADDRESS] [--run DIR]\n"
 	"               [--cgroup GROUP] [--cores LIST|Nx] [--processes N] [--memory PERCENT]\n"
 	"               [--munge-socket PATH]\n"
+	"               [--checkpoints DIR] [--criu PATH]\n"
 	"               [--scstepd PATH] [--scremote PATH] [--no-remote] [--transient]\n"
 	"Runs jobs of scored(8) on this host, see scnoded(8).\n";
 
@@ -70,6 +73,10 @@ static const char **place_of(struct scnoded_options *o, int c)
 		return &o->scstepd;
 	case 'q':
 		return &o->scremote;
+	case 'k':
+		return &o->checkpoints;
+	case 'i':
+		return &o->criu;
 	default:
 		return NULL;
 	}
@@ -114,6 +121,10 @@ static int complete(struct scnoded_options *o, char *why, size_t why_size)
 	}
 	if (!o->memory)
 		o->memory_share = o->section.memory ? o->section.memory : MEMORY_SHARE;
+	if (!o->checkpoints)
+		o->checkpoints = o->section.checkpoints;
+	if (!o->checkpoints)
+		o->checkpoints = SCNODED_CHECKPOINTS;
 	if (!o->server)
 		o->server = getenv("SCORE_SERVER");
 	if (!o->server)

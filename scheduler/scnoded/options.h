@@ -13,6 +13,7 @@
 #include "scheduler/proto/section.h"
 
 #define SCNODED_PORT "7711"
+#define SCNODED_CHECKPOINTS "/var/lib/openscore/checkpoints"
 #define SCNODED_EXIT_USAGE 2
 
 struct scnoded_options {
@@ -35,12 +36,14 @@ struct scnoded_options {
 	const char *memory; /* percent of the host's memory that one job may have; NULL: not said */
 	uint32_t memory_share; /* the same as a number, also where it was not said */
 	const char *munge_socket;
-	const char *scstepd;    /* NULL: beside our own program */
-	const char *config;     /* cluster.json; NULL: none */
-	const char *scremote;   /* the same */
-	bool has_no_remote;     /* starts nothing for scout */
-	bool is_transient;      /* jobs and the run directory end with it */
-	struct section section; /* of it */
+	const char *scstepd;     /* NULL: beside our own program */
+	const char *checkpoints; /* directory of images of jobs */
+	const char *criu;        /* the program CRIU; NULL: that of PATH */
+	const char *config;      /* cluster.json; NULL: none */
+	const char *scremote;    /* the same */
+	bool has_no_remote;      /* starts nothing for scout */
+	bool is_transient;       /* jobs and the run directory end with it */
+	struct section section;  /* of it */
 };
 
 /* As scored_options_read(). */

@@ -12,6 +12,8 @@
 #include "scheduler/proto/ops.h"
 #include "scheduler/proto/signals.h"
 #include "scheduler/scnoded/holdings/inquiry.h"
+#include "scheduler/scnoded/holdings/look.h"
+#include "scheduler/scnoded/images.h"
 #include "scheduler/scnoded/init.h"
 #include "scheduler/scnoded/nspid.h"
 
@@ -22,7 +24,8 @@
 struct parted {
 	ev_timer pause;         /* until it may be looked at again */
 	struct errand *inquiry; /* NULL: none is under way */
-	bool is_known;          /* all was looked at, or could not be */
+	bool is_known;          /* all was looked at and dumped, or could not be */
+	bool is_dumped;         /* just now */
 	char *obstacle;         /* NULL: none was found */
 	void (*woken)(struct step *step);
 	struct survey_rank *ranks;
@@ -86,7 +89,11 @@ void parted_announced(struct step *step, const json_t *head)
 
 static void call_back(struct step *step)
 {
-	parted_wake(step);
+	step->parted->is_known = true;
+	step->parted->is_dumped = false;
+	/* While it was dumped it may have come back by itself, and waits for the answer. */
+	if (!step->control)
+		parted_wake(step);
 	step->parted->woken(step);
 }
 
@@ -99,17 +106,6 @@ static char *first_of(const char *lines)
 			   lines[n] ? "; other things are in the way as well, which the next try "
 				      "tells"
 				    : "");
-}
-
-static void on_done(const char *text, void *owner)
-{
-	struct step *step = owner;
-
-	step->parted->inquiry = NULL;
-	step->parted->is_known = true;
-	if (text)
-		step->parted->obstacle = first_of(text);
-	call_back(step);
 }
 
 /* All of the job but its init, to be freed; *@ret_root: its scstepd, 0 = not found. */
@@ -134,43 +130,81 @@ static pid_t *members_of(const struct step *step, size_t *ret_n, pid_t *ret_root
 	return members;
 }
 
-/* NULL with errno. */
-static struct errand *inquire(struct step *step)
+/* What is looked at, and written down. Free its members. False with errno. */
+static bool order_survey(const struct step *step, struct survey_order *ret)
 {
-	const struct scnoded *d = step->daemon;
 	size_t n;
 	pid_t root, *members = members_of(step, &n, &root);
-	struct survey_order order = {.root = root,
+
+	*ret = (struct survey_order){.root = root,
 				     .ranks = step->parted->ranks,
 				     .n_ranks = step->parted->n_ranks,
 				     .members = members,
-				     .n_members = n};
-	struct restorable_terms terms = {
-		.job = step->id, .host = d->name, .ghost_bytes = GHOST_BYTES, .keeps_locks = true};
-	struct errand *inquiry = NULL;
-
+				     .n_members = n,
+				     .limit_ms = LOOK_LIMIT_MS};
 	errno = members ? ESRCH : ENOMEM;
-	if (members && root) {
-		errno = ENOMEM;
-		inquiry = inquiry_start(d->loop, &order, &terms, on_done, step);
-	}
+	if (members && root)
+		return true;
 	free(members);
-	return inquiry;
+	return false;
 }
 
 static void give_up(struct step *step, const char *why)
 {
-	step->parted->is_known = true;
 	step->parted->obstacle =
 		daemon_text("host %s can't look at the processes of job %llu: %s; try again later",
 			    step->daemon->name, (unsigned long long)step->id, why);
 	call_back(step);
 }
 
+static void on_dumped(struct step *step, const char *text)
+{
+	if (text)
+		step->parted->obstacle = daemon_text("%s", text);
+	call_back(step);
+}
+
+static void dump(struct step *step)
+{
+	struct survey_order order;
+
+	if (!order_survey(step, &order)) {
+		give_up(step, strerror(errno));
+		return;
+	}
+	step->parted->is_dumped = true;
+	images_dump(step, &order, on_dumped);
+	free((pid_t *)(uintptr_t)order.members);
+}
+
+static void on_looked(const char *text, void *owner)
+{
+	struct step *step = owner;
+
+	step->parted->inquiry = NULL;
+	if (text)
+		step->parted->obstacle = first_of(text);
+	if (!text && images_are_wanted(step))
+		dump(step);
+	else
+		call_back(step);
+}
+
 static void look(struct step *step)
 {
+	struct restorable_terms terms = {.job = step->id,
+					 .host = step->daemon->name,
+					 .ghost_bytes = GHOST_BYTES,
+					 .keeps_locks = true};
+	struct survey_order order;
+
 	step->look_from = clock_monotonic_s() + PAUSE_S;
-	step->parted->inquiry = inquire(step);
+	if (order_survey(step, &order)) {
+		step->parted->inquiry =
+			inquiry_start(step->daemon->loop, &order, &terms, on_looked, step);
+		free((pid_t *)(uintptr_t)order.members);
+		errno = ENOMEM;
+	}
 	if (!step->parted->inquiry)
 		give_up(step, strerror(errno));
 }
@@ -185,6 +219,9 @@ void parted_closed(struct step *step, void (*woken)(struct step *step))
 	double rest = step->look_from - clock_monotonic_s();
 
 	step->parted->woken = woken;
+	/* One that has come back meanwhile was lost again. */
+	if (step->parted->is_dumped)
+		return;
 	if (rest <= 0) {
 		look(step);
 		return;
@@ -198,17 +235,17 @@ void parted_closed(struct step *step, void (*woken)(struct step *step))
 json_t *parted_back(struct step *step)
 {
 	const struct parted *parted = step->parted;
-	const char *text = NULL;
+	const char *text;
 	json_t *head;
 
 	if (!parted)
 		return json_pack("{s:s}", "op", OP_REJOINED);
+	if (parted->is_dumped)
+		return NULL;
 	/* Whoever may send signals to the job may do that as well. */
-	if (!parted->is_known)
-		text = "its scstepd was woken by a signal before its processes were looked at; "
-		       "try again";
-	else
-		text = parted->obstacle;
+	text = parted->is_known ? parted->obstacle
+				: "its scstepd was woken by a signal before its processes were "
+				  "looked at; try again";
 	head = json_pack("{s:s, s:b, s:s*}", "op", OP_REJOINED, "is_restorable", !text, "text",
 			 text);
 	parted_forget(step);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * parted - a scstepd that has closed all of its links, as for a checkpoint. While it has none, the
- * processes of the job are looked at; then a signal has it come back. One that was parted from
+ * processes of the job are looked at, and written down if that is wanted; then a signal has it come
+ * back. One that was parted from
  * another scnoded, which has ended meanwhile, is woken as well. For scnoded's loop.
  */
 #ifndef SCHEDULER_SCNODED_PARTED_H
@@ -13,9 +14,15 @@
 
 /* It tells that it closes its link: OP_PARTED. */
 void parted_announced(struct step *step, const json_t *head);
-/* The link is closed. @woken() follows when it was looked at and has its signal, maybe at once. */
+/*
+ * The link is closed. @woken() follows when it was looked at, and dumped if that is wanted, maybe at
+ * once. Then it has its signal; or it is there already, and waits for parted_back().
+ */
 void parted_closed(struct step *step, void (*woken)(struct step *step));
-/* It has come back. The answer to it: OP_REJOINED with what was found meanwhile. */
+/*
+ * It has come back. The answer to it: OP_REJOINED with what was found meanwhile. NULL: it is being
+ * dumped just now, and @woken() will follow.
+ */
 json_t *parted_back(struct step *step);
 /* Sends the signal: whether it has parted or not, it is harmless. */
 void parted_wake(const struct step *step);

@@ -32,6 +32,7 @@
 #define GUESTS_MAX 1024
 
 struct cores;
+struct errand;
 struct parted;
 struct remote;
 struct uplink;
@@ -82,6 +83,9 @@ struct pending {
 };
 TAILQ_HEAD(pending_list, pending);
 
+struct images;
+TAILQ_HEAD(images_list, images);
+
 struct scnoded {
 	struct ev_loop *loop;
 	struct scnoded_options options;
@@ -101,8 +105,10 @@ struct scnoded {
 	struct hostlock lock_told; /* of this host, by scored */
 	struct step_list steps;
 	struct pending_list pending;
-	bool is_ending;     /* takes no job any more */
-	ev_timer tick;      /* pending connections that waited too long */
+	struct images_list images; /* on their way to disk; of images.h */
+	struct errand *clearing;   /* of what an earlier scnoded has left there; NULL: it is done */
+	bool is_ending;            /* takes no job any more */
+	ev_timer tick;             /* pending connections that waited too long */
 	struct awake awake; /* the clock by which scored and scstepds are judged; beats with tick */
 };
 

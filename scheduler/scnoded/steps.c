@@ -19,6 +19,7 @@
 #include "scheduler/scnoded/cores.h"
 #include "scheduler/scnoded/fork.h"
 #include "scheduler/scnoded/init.h"
+#include "scheduler/scnoded/images.h"
 #include "scheduler/scnoded/limit.h"
 #include "scheduler/scnoded/memory.h"
 #include "scheduler/scnoded/parted.h"
@@ -50,6 +51,7 @@ static void forget(struct step *step)
 	if (step->control)
 		link_close(step->control, 0);
 	waiting_close(step->waiting);
+	images_forget(step);
 	parted_forget(step);
 	steps_show_out(d, step->id);
 	order_free(step->order);

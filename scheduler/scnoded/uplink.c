@@ -20,6 +20,7 @@
 #include "scheduler/proto/ops.h"
 #include "scheduler/proto/slots.h"
 #include "scheduler/scnoded/cores.h"
+#include "scheduler/scnoded/images.h"
 #include "scheduler/scnoded/remote.h"
 #include "scheduler/scnoded/steps.h"
 #include "scheduler/scnoded/waiting.h"
@@ -86,6 +87,14 @@ void uplink_tell_migrated(struct scnoded *d, uint64_t id, uint64_t serial, bool 
 	tell(d->uplink, json_pack("{s:s, s:I, s:I, s:b, s:s, s:f}", "op", OP_MIGRATED, "id",
 				  (json_int_t)id, "serial", (json_int_t)serial, "is_changed",
 				  is_changed, "text", text, "stood_s", stood_s));
+}
+
+void uplink_tell_imaged(struct scnoded *d, uint64_t id, uint64_t round, const char *stage,
+			uint64_t bytes, const char *text)
+{
+	tell(d->uplink, json_pack("{s:s, s:I, s:I, s:s, s:I, s:s}", "op", OP_IMAGED, "id",
+				  (json_int_t)id, "round", (json_int_t)round, "stage", stage,
+				  "bytes", (json_int_t)bytes, "text", text));
 }
 
 void uplink_tell_gone(struct scnoded *d, uint64_t id, uint64_t cpu_ns)
@@ -276,6 +285,11 @@ static void on_migrate(struct uplink *up, const json_t *head, const char *body, 
 			     0);
 }
 
+static void on_image(struct uplink *up, const json_t *head, const char *body, size_t size)
+{
+	images_told(up->daemon, head);
+}
+
 static void on_error(struct uplink *up, const json_t *head, const char *body, size_t size)
 {
 	daemon_say("scored at %s: %s", up->server, head_text(head, "text"));
@@ -297,6 +311,7 @@ static void (*const handlers[MESSAGES_OPS])(struct uplink *up, const json_t *hea
 							    [ON_NOTE] = pass_on,
 							    [ON_MIGRATE] = on_migrate,
 							    [ON_CHECKPOINT] = on_migrate,
+							    [ON_IMAGE] = on_image,
 							    [ON_ERROR] = on_error,
 							    [ON_BEAT] = on_beat};
 

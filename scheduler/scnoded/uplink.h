@@ -22,6 +22,9 @@ void uplink_tell_ended(struct scnoded *d, uint64_t id, int code, const char *tex
 /* The leader's: a change of devices has ended. */
 void uplink_tell_migrated(struct scnoded *d, uint64_t id, uint64_t serial, bool is_changed,
 			  const char *text, double stood_s);
+/* How a stage of OP_IMAGE has ended. @text: "" if well. */
+void uplink_tell_imaged(struct scnoded *d, uint64_t id, uint64_t round, const char *stage,
+			uint64_t bytes, const char *text);
 void uplink_tell_gone(struct scnoded *d, uint64_t id, uint64_t cpu_ns);
 
 #endif

@@ -40,7 +40,6 @@ static void tell_commit(const struct checkpoint *c)
 	uint64_t before = c->job->image.round;
 	json_t *head = image_head(c, "commit");
 
-	json_object_set_new(head, "taken", json_integer((json_int_t)c->taken));
 	/* The one before stays until a later one is complete on all hosts. */
 	json_object_set_new(head, "keep",
 			    json_integer((json_int_t)(before ? before : c->round.number)));
@@ -204,7 +203,21 @@ bool checkpoint_stood(struct scored *d, struct node *node, const json_t *head)
 	return true;
 }
 
-void checkpoint_forget_job(struct sjob *job)
+/* Nobody restarts it. */
+static void remove_images(struct scored *d, const struct sjob *job)
+{
+	char why[512];
+
+	for (size_t h = 0; h < job->n_hosts; h++)
+		nodes_send(job->hosts[h].node,
+			   json_pack("{s:s, s:I, s:I, s:s}", "op", OP_IMAGE, "id",
+				     (json_int_t)job->id, "round", (json_int_t)job->image.round,
+				     "stage", "remove"));
+	if (journal_checkpoints_forget(d->journal, job->id, why, sizeof(why)))
+		daemon_say("checkpoints of job %llu: %s", (unsigned long long)job->id, why);
+}
+
+void checkpoint_forget_job(struct scored *d, struct sjob *job)
 {
 	struct checkpoint *c = job->checkpoint;
 
@@ -213,6 +226,8 @@ void checkpoint_forget_job(struct sjob *job)
 		c->round.is_asked = false;
 		go_on(c, round_fail(&c->round, "the job has ended"));
 	}
+	if (job->image.round && !job->code)
+		remove_images(d, job);
 }
 
 void checkpoint_forget_node(struct scored *d, const struct node *node)

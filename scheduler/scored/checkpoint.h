@@ -17,8 +17,11 @@ char *checkpoint_ask(struct scored *d, struct user *user, struct sjob *job, cons
 void checkpoint_told(struct scored *d, struct node *node, const json_t *head);
 /* The ranks have stood still, as the leader's host tells. False: not for a checkpoint. */
 bool checkpoint_stood(struct scored *d, struct node *node, const json_t *head);
-/* The job is no more. What its hosts have of it is dropped. */
-void checkpoint_forget_job(struct sjob *job);
+/*
+ * The job is no more. What its hosts have not committed is dropped; of a job that went well they
+ * remove all.
+ */
+void checkpoint_forget_job(struct scored *d, struct sjob *job);
 /* The link to that host was lost: what it is to do for a checkpoint may never reach it. */
 void checkpoint_forget_node(struct scored *d, const struct node *node);
 

@@ -88,7 +88,7 @@ static void finish(struct scored *d, struct sjob *job)
 		users_tell_ended(job->user, job);
 	if (job->user)
 		users_forget_job(job->user);
-	checkpoint_forget_job(job);
+	checkpoint_forget_job(d, job);
 	migrate_forget_job(job);
 	if (was_placed)
 		matrix_remove(d->matrix, job->id);

@@ -310,6 +310,16 @@ int journal_checkpoint_done(struct journal *j, const struct journal_checkpoint *
 	return done(j, s, why, why_size);
 }
 
+int journal_checkpoints_forget(struct journal *j, uint64_t job, char *why, size_t why_size)
+{
+	sqlite3_stmt *s = NULL;
+
+	if (sqlite3_prepare_v2(j->db, "DELETE FROM checkpoint WHERE job = ?", -1, &s, NULL))
+		return failed(j, "write", why, why_size);
+	sqlite3_bind_int64(s, 1, (sqlite3_int64)job);
+	return done(j, s, why, why_size);
+}
+
 int journal_checkpoints(struct journal *j, uint64_t job, journal_each_checkpoint *each, void *owner,
 			char *why, size_t why_size)
 {

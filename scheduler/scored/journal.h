@@ -81,6 +81,9 @@ int journal_checkpoint_done(struct journal *journal, const struct journal_checkp
 int journal_checkpoints(struct journal *journal, uint64_t job, journal_each_checkpoint *each,
 			void *owner, char *why, size_t why_size);
 
+/* All of the job, as if there had been none. */
+int journal_checkpoints_forget(struct journal *journal, uint64_t job, char *why, size_t why_size);
+
 /* A lease that is held. */
 struct journal_lease {
 	uint64_t id; /* journal_lease_number() */

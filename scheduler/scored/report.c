@@ -118,6 +118,12 @@ static json_t *job_entry(const struct scored *d, const struct sjob *job)
 
 	if (job->job->memory)
 		json_object_set_new(entry, "memory", json_integer((json_int_t)job->job->memory));
+	if (job->image.round)
+		json_object_set_new(entry, "checkpoint",
+				    json_pack("{s:I, s:I, s:I}", "round",
+					      (json_int_t)job->image.round, "taken",
+					      (json_int_t)job->image.taken, "bytes",
+					      (json_int_t)job->image.bytes));
 	if (job->state == SJOB_QUEUED) {
 		json_object_set_new(entry, "position", json_integer(job->position));
 		json_object_set_new(entry, "why", json_string(job->waits ? job->waits : ""));

@@ -101,9 +101,22 @@ static void restore(const struct journal_job *entry, void *owner)
 	json_decref(json);
 }
 
+/* The newest of each job comes first. */
+static void restore_image(const struct journal_checkpoint *checkpoint, void *owner)
+{
+	const struct restoring *r = owner;
+	struct sjob *job = jobs_find(r->scored, checkpoint->job);
+
+	if (job && !job->image.round)
+		job->image = (struct sjob_image){.round = checkpoint->round,
+						 .taken = checkpoint->taken,
+						 .bytes = checkpoint->bytes};
+}
+
 int restore_jobs(struct scored *d, char *why, size_t why_size)
 {
 	struct restoring r = {.scored = d};
+	int err = journal_running(d->journal, restore, &r, why, why_size);
 
-	return journal_running(d->journal, restore, &r, why, why_size);
+	return err ? err : journal_checkpoints(d->journal, 0, restore_image, &r, why, why_size);
 }

@@ -445,7 +445,7 @@ static int join(struct tree *tree)
 	else if (connect_to_parent(tree))
 		return -ENOMEM;
 	if (tree->n > 1) {
-		ev_timer_set(&tree->limit, TREE_JOIN_S, 0);
+		ev_timer_set(&tree->limit, tree->may_retry ? TREE_RETURN_S : TREE_JOIN_S, 0);
 		ev_timer_start(tree->loop, &tree->limit);
 	}
 	/* children may have come back before us */

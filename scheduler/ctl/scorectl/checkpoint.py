@@ -1,29 +1,39 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""checkpoint - the command sccheckpoint: tells whether a running job can be written to disk."""
+"""checkpoint - the command sccheckpoint: has a running job written to disk, or tells whether it could be."""
 
 import json
 
-from . import cancel, command, standstill
+from . import cancel, command, standstill, words
 
 NAME = "sccheckpoint"
 
 
 def _parser():
-    parser = command.parser(NAME, "Tells whether a running MPI job can be written to disk, and what is in the way.",
-                            "it can't be, or that is not known")
+    parser = command.parser(NAME, "Writes a running MPI job to disk, while it runs on.",
+                            "it was not written, or can't be; then the job goes on all the same")
     parser.add_argument("job", metavar="ID", type=cancel.job_of, help="number of the job, as scqueue shows it")
-    parser.add_argument("--try", action="store_true", required=True, dest="is_try",
-                        help="nothing is written, and the job goes on")
+    parser.add_argument("--try", action="store_true", dest="is_try",
+                        help="nothing is written: tells what is in the way")
     return parser
 
 
+def _say(args, answer):
+    stood = f"its ranks stood still for {answer['stood_s'] * 1e3:.0f} ms"
+    if args.is_try:
+        print(f"job {args.job} holds nothing that is in the way of a checkpoint; {stood}")
+        return
+    hosts = "1 host" if answer["hosts"] == 1 else f"{answer['hosts']} hosts"
+    print(f"job {args.job}: checkpoint {answer['round']} is written, {words.size(answer['bytes'])} on {hosts}; {stood}")
+
+
 def _work(args):
-    answer = standstill.ask(NAME, args, {"op": "checkpoint"}, "is one of its ranks stopped?")
+    request = {"op": "checkpoint", **({"is_try": True} if args.is_try else {})}
+    answer = standstill.ask(NAME, args, request, "is one of its ranks stopped?")
     if args.json:
-        print(json.dumps({"id": args.job, "stood_s": answer["stood_s"]}))
+        told = {key: answer[key] for key in ("stood_s", "round", "bytes", "hosts") if key in answer}
+        print(json.dumps({"id": args.job, **told}))
     else:
-        print(f"job {args.job} holds nothing that is in the way of a checkpoint; its ranks stood still for "
-              f"{answer['stood_s'] * 1e3:.0f} ms")
+        _say(args, answer)
     return command.OK
 
 

@@ -25,12 +25,21 @@ def _since(job):
     return job.get("ended") or job["started"] or job["submitted"]
 
 
-def _remark(job):
-    """The reason why a job waits, the hosts on which it runs, or how it ended."""
+def _image(job, now):
+    """The last checkpoint of a job that runs, as a clause."""
+    image = job.get("checkpoint")
+    if not image:
+        return ""
+    age = words.duration(now - image["taken"])
+    return f"; checkpoint {image['round']}, {words.size(image['bytes'])}, {age} ago"
+
+
+def _remark(job, now):
+    """The reason why a job waits, the hosts on which it runs with its last checkpoint, or how it ended."""
     if job["state"] == "queued":
         return job.get("why") or f"place {job.get('position', 0) + 1} in the queue"
     if job["state"] != "ended":
-        return words.hosts([host["name"] for host in job["hosts"]])
+        return words.hosts([host["name"] for host in job["hosts"]]) + _image(job, now)
     if "code" not in job:
         return "-"
     return job["text"] or ("went well" if not job["code"] else f"exit code {job['code']}")
@@ -41,7 +50,7 @@ def row(job, now):
     hosts = job["n_hosts"] if "n_hosts" in job else len(job.get("hosts", ()))
     return {"id": job["id"], "user": words.user(job["uid"]), "state": job["state"], "class": job.get("class", "-"),
             "ranks": f"{job['ranks']} x {hosts}" if hosts else str(job["ranks"]), "name": job.get("name") or "-",
-            "since": words.duration(now - _since(job)), "remark": _remark(job)}
+            "since": words.duration(now - _since(job)), "remark": _remark(job, now)}
 
 
 def chosen(jobs, uid=None):

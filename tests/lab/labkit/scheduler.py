@@ -16,6 +16,7 @@ from .plan import OWN_CORE
 
 NODE_WORD = b"STATUS=registered"    # of scnoded, once scored knows it
 STATE = "/run/scored"               # inside the first host
+CHECKPOINTS = "/run/checkpoints"    # inside every host
 CGROUPS = "openscore-lab"
 
 
@@ -60,6 +61,12 @@ def cores_of(options, host):
     return f"{options.cores or len(allowed)}x"
 
 
+def criu_of(where):
+    """scnoded's option, where tests/criu/fetch has unpacked CRIU beside the build; else that of PATH."""
+    unpacked = f"{os.path.dirname(os.path.dirname(where['scnoded']))}/criu/criu"
+    return ["--criu", unpacked] if os.path.exists(unpacked) else []
+
+
 def start(plan, state):
     where = programs()
     options = plan.options
@@ -74,7 +81,7 @@ def start(plan, state):
 
     def scnoded(host):
         return [where["scnoded"], "--server", state.hosts[0], "--name", host,
-                "--cgroup", f"{cgroup_parent(state)}/{host}", "--cores", cores_of(options, host)]
+                "--cgroup", f"{cgroup_parent(state)}/{host}", "--cores", cores_of(options, host), "--checkpoints", CHECKPOINTS, *criu_of(where)]
     daemon.start(state, state.hosts, scnoded, NODE_WORD)
 
 

@@ -26,7 +26,7 @@ TAP_TEST(section_read__everything)
 			 "8711, "
 			 "\"quantum_ms\": 50, \"rows\": 4, \"memory\": 50, \"operators\": "
 			 "[\"alice\", \"bob\"], "
-			 "\"state\": \"/srv/x\"}}",
+			 "\"state\": \"/srv/x\", \"checkpoints\": \"/srv/images\"}}",
 			 why, sizeof(why)),
 	       0);
 	is_str(s.server, "head:8710");
@@ -34,6 +34,7 @@ TAP_TEST(section_read__everything)
 	is_str(s.node_port, "8711");
 	is_str(s.operators, "alice,bob");
 	is_str(s.state, "/srv/x");
+	is_str(s.checkpoints, "/srv/images");
 	is_int((int)(s.quantum_ns / 1000000), 50);
 	is_int((int)s.rows, 4);
 	is_int((int)s.memory, 50);

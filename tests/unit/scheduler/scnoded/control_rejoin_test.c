@@ -98,6 +98,8 @@ TAP_TEST(control_rejoin__one_that_has_parted)
 	is_int(w.n_parted, 1);
 	is_int(w.n_awaited, 0);
 	is_str(w.left, "");
+	w.woken(&w.step);
+	is_int(w.n_returns, 1);
 	link = come();
 	must(link);
 	says_at(link, REJOIN);
@@ -108,6 +110,28 @@ TAP_TEST(control_rejoin__one_that_has_parted)
 	they_close(link, 0);
 	is_int(w.n_parted, 1);
 	is_int(w.n_awaited, 1);
+	finish();
+}
+
+/* Its own time limit has passed. */
+TAP_TEST(control_rejoin__while_it_is_dumped)
+{
+	struct link *link;
+
+	begin();
+	says(PARTED);
+	they_close(w.step.control, 0);
+	w.is_dumped = true;
+	link = come();
+	must(link);
+	says_at(link, REJOIN);
+	is_str(w.sent, "");
+	is_int(w.n_invited, 0);
+	w.is_dumped = false;
+	w.woken(&w.step);
+	is_str(w.sent, "rejoined : found;");
+	is_int(w.n_invited, 1);
+	is_int(w.n_returns, 0);
 	finish();
 }
 

@@ -17,6 +17,7 @@
 #include "scheduler/proto/ops.h"
 #include "scheduler/proto/signals.h"
 #include "scheduler/scnoded/holdings/inquiry.h"
+#include "scheduler/scnoded/images.h"
 #include "scheduler/scnoded/init.h"
 #include "scheduler/scnoded/nspid.h"
 #include "tests/harness/tap.h"
@@ -41,6 +42,9 @@ static struct {
 	bool has_no_scstepd;
 	int list_error;
 	char said[200]; /* in the log */
+	bool is_wanted; /* a dump */
+	images_dumped *dumped;
+	char dump[64]; /* members of the job that are dumped */
 } t;
 
 void daemon_say(const char *format, ...)
@@ -123,6 +127,24 @@ void errand_stop(struct errand *inquiry)
 {
 	if (inquiry)
 		inquiry->is_stopped = true;
+}
+
+/* ---- the dump ---- */
+
+bool images_are_wanted(const struct step *step)
+{
+	return t.is_wanted;
+}
+
+void images_dump(struct step *step, const struct survey_order *order, images_dumped *done)
+{
+	char *at = t.dump;
+
+	is_int(order->root, INIT_PID + 1);
+	ok(order->limit_ms > 0);
+	for (size_t i = 0; i < order->n_members; i++)
+		at += sprintf(at, "%d ", (int)order->members[i]);
+	t.dumped = done;
 }
 
 static void finds(const char *text)
@@ -395,5 +417,79 @@ TAP_TEST(parted_wake__one_that_is_no_more)
 	parted_wake(&t.step);
 	ok(strstr(t.said, "job 7: its scstepd can't be woken: ") == t.said);
 	ok(!is_woken());
+	finish();
+}
+
+static void parts_to_be_dumped(void)
+{
+	begin();
+	t.is_wanted = true;
+	parts();
+	finds(NULL);
+	is_str(t.dump, "1001 1002 1003 ");
+	ok(!is_woken());
+	is_int(t.n_awaited, 0);
+}
+
+TAP_TEST(parted__is_dumped_and_woken)
+{
+	parts_to_be_dumped();
+	t.dumped(&t.step, NULL);
+	ok(is_woken());
+	is_int(t.n_awaited, 1);
+	is_answered(WELL);
+	finish();
+}
+
+TAP_TEST(parted__can_not_be_dumped)
+{
+	parts_to_be_dumped();
+	t.dumped(&t.step, "the disk is full");
+	ok(is_woken());
+	is_answered("{\"is_restorable\":false,\"op\":\"rejoined\",\"text\":\"the disk is full\"}");
+	finish();
+}
+
+/* What could not be restored is not written. */
+TAP_TEST(parted__is_not_dumped_when_something_is_in_the_way)
+{
+	begin();
+	t.is_wanted = true;
+	parts();
+	finds("rank 1 on n1 holds a socket");
+	ok(!t.dumped);
+	ok(is_woken());
+	finish();
+}
+
+/* Its own time limit has passed: it waits for the end of the dump, and needs no signal. */
+TAP_TEST(parted_back__while_it_is_dumped)
+{
+	parts_to_be_dumped();
+	ok(!parted_back(&t.step));
+	t.step.control = (struct link *)&t;
+	t.dumped(&t.step, NULL);
+	ok(!is_woken());
+	is_int(t.n_awaited, 1);
+	is_answered(WELL);
+	finish();
+}
+
+TAP_TEST(parted_closed__while_it_is_dumped)
+{
+	parts_to_be_dumped();
+	ok(!parted_back(&t.step));
+	parted_closed(&t.step, on_woken);
+	is_int(t.n_inquiries, 1);
+	t.dumped(&t.step, NULL);
+	ok(is_woken());
+	is_answered(WELL);
+	finish();
+}
+
+TAP_TEST(parted_forget__while_it_is_dumped)
+{
+	parts_to_be_dumped();
+	parted_forget(&t.step);
 	finish();
 }

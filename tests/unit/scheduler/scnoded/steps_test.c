@@ -21,6 +21,7 @@
 #include "scheduler/proto/ops.h"
 #include "scheduler/proto/signals.h"
 #include "scheduler/scnoded/control.h"
+#include "scheduler/scnoded/images.h"
 #include "scheduler/scnoded/parted.h"
 #include "scheduler/scnoded/record.h"
 #include "scheduler/scnoded/sweep.h"
@@ -115,6 +116,22 @@ void uplink_tell_migrated(struct scnoded *d, uint64_t id, uint64_t serial, bool 
 			  const char *text, double stood_s)
 {
 	(void)d, (void)id, (void)serial, (void)is_changed, (void)text, (void)stood_s;
+}
+
+bool images_are_wanted(const struct step *step)
+{
+	(void)step;
+	return false;
+}
+
+void images_dump(struct step *step, const struct survey_order *order, images_dumped *done)
+{
+	(void)step, (void)order, (void)done;
+}
+
+void images_forget(struct step *step)
+{
+	(void)step;
 }
 
 void uplink_tell_gone(struct scnoded *d, uint64_t id, uint64_t cpu_ns)

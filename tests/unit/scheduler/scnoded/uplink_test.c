@@ -14,6 +14,7 @@
 #include "scheduler/proto/ops.h"
 #include "scheduler/proto/slots.h"
 #include "scheduler/scnoded/cores.h"
+#include "scheduler/scnoded/images.h"
 #include "scheduler/scnoded/remote.h"
 #include "scheduler/scnoded/steps.h"
 #include "scheduler/scnoded/waiting.h"
@@ -109,6 +110,11 @@ uint64_t cores_memory(void)
 uint64_t cores_memory_free(void)
 {
 	return 1 << 19;
+}
+
+void images_told(struct scnoded *d, const json_t *head)
+{
+	(void)d, (void)head;
 }
 
 bool turn_is_realtime(const struct turn *turn)

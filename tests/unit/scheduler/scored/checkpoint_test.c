@@ -177,10 +177,8 @@ static void write_down(uint64_t round, uint64_t keep_from)
 	t.told[0] = '\0';
 	stand(true);
 	snprintf(want, sizeof(want),
-		 "n0 {\"id\":7,\"keep\":%d,\"op\":\"image\",\"round\":%d,\"stage\":\"commit\","
-		 "\"taken\":1}\n"
-		 "n1 {\"id\":7,\"keep\":%d,\"op\":\"image\",\"round\":%d,\"stage\":\"commit\","
-		 "\"taken\":1}\n",
+		 "n0 {\"id\":7,\"keep\":%d,\"op\":\"image\",\"round\":%d,\"stage\":\"commit\"}\n"
+		 "n1 {\"id\":7,\"keep\":%d,\"op\":\"image\",\"round\":%d,\"stage\":\"commit\"}\n",
 		 (int)keep_from, (int)round, (int)keep_from, (int)round);
 	told(want);
 	both(round, "commit");
@@ -270,9 +268,9 @@ TAP_TEST(checkpoint__the_job_ends)
 {
 	open_all();
 	stand_still();
-	checkpoint_forget_job(&t.job);
+	checkpoint_forget_job(&t.d, &t.job);
 	dropped("the job has ended");
-	checkpoint_forget_job(&t.job);
+	checkpoint_forget_job(&t.d, &t.job);
 	told("");
 	close_all();
 }
@@ -335,5 +333,23 @@ TAP_TEST(checkpoint__jobs_that_can_not)
 		     "their own by which they could be restored; start it by scrun -checkpoint");
 	told("");
 	ok(!t.job.checkpoint && !t.job.mover);
+	close_all();
+}
+
+/* It went well, so nobody restarts it; else its images stay. */
+TAP_TEST(checkpoint_forget_job__images)
+{
+	open_all();
+	ask(NULL, NULL);
+	write_down(1, 1);
+	t.job.code = 1;
+	checkpoint_forget_job(&t.d, &t.job);
+	told("");
+	recorded(1);
+	t.job.code = 0;
+	checkpoint_forget_job(&t.d, &t.job);
+	told("n0 {\"id\":7,\"op\":\"image\",\"round\":1,\"stage\":\"remove\"}\n"
+	     "n1 {\"id\":7,\"op\":\"image\",\"round\":1,\"stage\":\"remove\"}\n");
+	recorded(0);
 	close_all();
 }
