@@ -29,7 +29,7 @@ link_sched = $(CC) $(filter-out -Wl$(comma)-z$(comma)defs,$(PM_LDFLAGS)) $(LDFLA
 
 # The archive is for unit tests: its main() must not win over theirs.
 define sched_rule
-$(BUILD)/bin/$(1): $(call sched_obj,$(1)) $(SCHED_A) $(CLUSTER_A) $(UTIL_A) $(filter %.a,$($(1)_LIBS)) $(BUILD)/sched.list scheduler/$(1)/libs.mk
+$(BUILD)/bin/$(1): $(call sched_obj,$(1)) $(SCHED_A) $(CLUSTER_A) $(UTIL_A) $(BUILD)/sched.list scheduler/$(1)/libs.mk
 	@mkdir -p $$(@D)
 	$$(call say,LINK,$$@)
 	$$(Q)$$(call link_sched,$(1),$$@)

@@ -202,9 +202,9 @@ static char *spawn_step(struct step *step, const struct spawn *spawn, const int 
 	return let_go(step, pid, go[1]);
 }
 
-/* The same below an init. */
+/* The same below an init. *@ret_told: the pipe by which that tells more; NULL: it does not. */
 static char *spawn_init(struct step *step, const struct spawn *spawn, struct init_plan *init,
-			const int control[2], const int go[2])
+			int control, const int go[2], int *ret_told)
 {
 	const struct scnoded *d = step->daemon;
 	struct mask mask = {NULL, 0};
@@ -218,7 +218,7 @@ static char *spawn_init(struct step *step, const struct spawn *spawn, struct ini
 	mask.bits = cores_mask(d->cores, &mask.bytes);
 	pid = init_fork();
 	if (!pid)
-		run_child(spawn, &mask, init, control[1], go);
+		run_child(spawn, &mask, init, control, go);
 	close(told[1]);
 	if (pid < 0) {
 		text = lack_namespace(d, "namespaces of its own", -pid, false);
@@ -228,7 +228,10 @@ static char *spawn_init(struct step *step, const struct spawn *spawn, struct ini
 	}
 	if (!text)
 		text = await_init(d, told[0]);
-	close(told[0]);
+	if (!text && ret_told)
+		*ret_told = told[0];
+	else
+		close(told[0]);
 	return text;
 }
 
@@ -240,7 +243,7 @@ static char *spawn_apart(struct step *step, struct spawn *spawn, const int contr
 
 	if (!text) {
 		plan_init(step, spawn, init);
-		text = spawn_init(step, spawn, init, control, go);
+		text = spawn_init(step, spawn, init, control[1], go, NULL);
 		free_hidden(init);
 	}
 	free(init);
@@ -276,5 +279,39 @@ char *fork_step(struct step *step, int *control)
 		close(pair[0]);
 	else
 		*control = pair[0];
+	return text;
+}
+
+static char *restore_apart(struct step *step, const struct restore_order *order, int *ret_told,
+			   struct init_plan *init, struct restore *restore)
+{
+	struct spawn none = {.in = -1, .err = -1};
+	char *text = refuse_namespaces(step->daemon);
+	int go[2];
+
+	if (!text)
+		text = restore_prepare(restore, order);
+	if (text)
+		return text;
+	if (pipe2(go, O_CLOEXEC))
+		return lack(step->daemon, "pipe", errno);
+	plan_init(step, &none, init);
+	init->helper = &restore->helper;
+	text = spawn_init(step, &none, init, -1, go, ret_told);
+	free_hidden(init);
+	close(go[0]);
+	close(go[1]);
+	return text;
+}
+
+char *fork_restored(struct step *step, const struct restore_order *order, int *ret_told)
+{
+	struct init_plan *init = calloc(1, sizeof(*init));
+	struct restore *restore = calloc(1, sizeof(*restore));
+	char *text = init && restore ? restore_apart(step, order, ret_told, init, restore)
+				     : lack(step->daemon, "memory", ENOMEM);
+
+	free(init);
+	free(restore);
 	return text;
 }

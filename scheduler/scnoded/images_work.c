@@ -12,6 +12,7 @@
 #include "pmcore/util/clock.h"
 #include "scheduler/proto/daemon.h"
 #include "scheduler/scnoded/criu/dump.h"
+#include "scheduler/scnoded/cut.h"
 #include "scheduler/scnoded/errand.h"
 #include "scheduler/scnoded/holdings/writables.h"
 
@@ -42,10 +43,17 @@ static uint64_t memory_of(pid_t pid)
 	return bytes;
 }
 
+static void say_criu(const struct criu *criu)
+{
+	char said[sizeof(criu->program) + 32];
+
+	snprintf(said, sizeof(said), "%d %d %s", criu->major, criu->minor, criu->program);
+	errand_say(said);
+}
+
 void images_work_prepare(const void *input, char *ret)
 {
 	const struct images_work *work = input;
-	char said[sizeof(((struct criu *)0)->program) + 32];
 	uint64_t bytes = 0;
 	struct criu criu;
 	char *text = criu_find(&criu, work->criu_said, work->host);
@@ -55,10 +63,8 @@ void images_work_prepare(const void *input, char *ret)
 			bytes += memory_of(work->members[i]);
 		text = store_begin(&work->place, work->host, bytes);
 	}
-	if (!text) {
-		snprintf(said, sizeof(said), "%d %d %s", criu.major, criu.minor, criu.program);
-		errand_say(said);
-	}
+	if (!text)
+		say_criu(&criu);
 	tell(text, ret);
 }
 
@@ -189,6 +195,62 @@ void images_work_write(const void *input, char *ret)
 		snprintf(said, sizeof(said), "%" PRIu64, bytes);
 		errand_say(said);
 	}
+	hostfile_fini(&about);
+	tell(text, ret);
+}
+
+/* ---- to restore ---- */
+
+/* Whether each word of @wanted is one of @there. The first that is not goes to @ret. */
+static bool has_words(const char *there, const char *wanted, char *ret, size_t size)
+{
+	while (*wanted) {
+		size_t n = strcspn(wanted, " ");
+		const char *at = there;
+
+		while (n && (strncmp(at, wanted, n) || (at[n] && at[n] != ' '))) {
+			at += strcspn(at, " ");
+			at += strspn(at, " ");
+			if (!*at) {
+				snprintf(ret, size, "%.*s", (int)n, wanted);
+				return false;
+			}
+		}
+		wanted += n;
+		wanted += strspn(wanted, " ");
+	}
+	return true;
+}
+
+/* The libraries have chosen what the processor of then can do. */
+static char *check_processor(const struct images_work *work, const struct hostfile *about)
+{
+	char *flags = cpu_flags(), lacks[64], *text = NULL;
+
+	if (flags && !has_words(flags, about->cpu_flags, lacks, sizeof(lacks)))
+		text = daemon_text("host %s: job %" PRIu64 " can't be restored there, as its "
+				   "processor has no %s; take a host like %s, where it was "
+				   "written",
+				   work->host, work->place.job, lacks, about->host);
+	free(flags);
+	return text;
+}
+
+void images_work_verify(const void *input, char *ret)
+{
+	const struct images_work *work = input;
+	struct hostfile about = {.n_files = 0};
+	struct criu criu;
+	char *text = criu_find(&criu, work->criu_said, work->host);
+
+	if (!text)
+		text = store_verify(&work->place, &about);
+	if (!text)
+		text = check_processor(work, &about);
+	if (!text)
+		text = cut_files(&about, work->host, work->tmp, work->order->uid, work->order->gid);
+	if (!text)
+		say_criu(&criu);
 	hostfile_fini(&about);
 	tell(text, ret);
 }

@@ -38,6 +38,11 @@ void images_work_drop(const void *input, char *ret);
 /* All of the job on this host. */
 void images_work_remove(const void *input, char *ret);
 
+/*
+ * Before a restart: CRIU and the processor suit, the images are whole, and files that have grown
+ * since are cut. Says where CRIU is, as images_work_prepare(). Needs the order and @tmp.
+ */
+void images_work_verify(const void *input, char *ret);
 /* What @host has not committed, of all jobs. */
 void images_work_clean(const void *input, char *ret);
 

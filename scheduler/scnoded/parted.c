@@ -26,6 +26,7 @@ struct parted {
 	struct errand *inquiry; /* NULL: none is under way */
 	bool is_known;          /* all was looked at and dumped, or could not be */
 	bool is_dumped;         /* just now */
+	bool is_restored;       /* from its images: its order is an old one */
 	char *obstacle;         /* NULL: none was found */
 	void (*woken)(struct step *step);
 	struct survey_rank *ranks;
@@ -232,6 +233,22 @@ void parted_closed(struct step *step, void (*woken)(struct step *step))
 
 /* ---- it comes back ---- */
 
+/* What is other than in its image. */
+static void tell_moved(const struct step *step, json_t *head)
+{
+	struct pidns_table table = {0};
+	json_t *pairs = json_array();
+
+	if (!nspid_list(step, &table))
+		for (size_t i = 0; i < table.n; i++)
+			json_array_append_new(pairs,
+					      json_pack("[I, I]", (json_int_t)table.all[i].inner,
+							(json_int_t)table.all[i].outer));
+	pidns_fini(&table);
+	json_object_set_new(head, "pids", pairs);
+	json_object_set_new(head, "order", order_encode(step->order, step->order->here));
+}
+
 json_t *parted_back(struct step *step)
 {
 	const struct parted *parted = step->parted;
@@ -248,8 +265,21 @@ json_t *parted_back(struct step *step)
 				  "looked at; try again";
 	head = json_pack("{s:s, s:b, s:s*}", "op", OP_REJOINED, "is_restorable", !text, "text",
 			 text);
+	if (parted->is_restored)
+		tell_moved(step, head);
 	parted_forget(step);
 	return head;
+}
+
+void parted_restored(struct step *step)
+{
+	parted_forget(step);
+	step->parted = calloc(1, sizeof(*step->parted));
+	if (step->parted) {
+		ev_init(&step->parted->pause, on_pause);
+		step->parted->is_known = step->parted->is_restored = true;
+	}
+	parted_wake(step);
 }
 
 void parted_wake(const struct step *step)

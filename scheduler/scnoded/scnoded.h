@@ -35,6 +35,7 @@ struct cores;
 struct errand;
 struct parted;
 struct remote;
+struct restart;
 struct uplink;
 struct waiting;
 struct scnoded;
@@ -57,6 +58,7 @@ struct step {
 	bool is_leaving;         /* being killed and swept */
 	uint64_t change;         /* of devices: number of the request, 0 = it is answered */
 	struct parted *parted;   /* its scstepd has closed its links, and comes back; or NULL */
+	struct restart *restart; /* it is being restored; or NULL */
 	double look_from;        /* at its processes: not before, by clock_monotonic_s() */
 	bool is_stopping;        /* it was told to end, and has a limit for that */
 	bool wants_killed;       /* scstepd waits for OP_KILLED */

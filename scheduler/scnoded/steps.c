@@ -24,6 +24,7 @@
 #include "scheduler/scnoded/memory.h"
 #include "scheduler/scnoded/parted.h"
 #include "scheduler/scnoded/record.h"
+#include "scheduler/scnoded/restart.h"
 #include "scheduler/scnoded/sweep.h"
 #include "scheduler/scnoded/uplink.h"
 #include "scheduler/scnoded/waiting.h"
@@ -51,6 +52,7 @@ static void forget(struct step *step)
 	if (step->control)
 		link_close(step->control, 0);
 	waiting_close(step->waiting);
+	restart_forget(step);
 	images_forget(step);
 	parted_forget(step);
 	steps_show_out(d, step->id);
@@ -352,7 +354,24 @@ static char *make_group(struct step *step)
 	return memory_hold(step);
 }
 
-void steps_start(struct scnoded *d, struct order *order)
+static void on_forked(struct step *step)
+{
+	record_process(step->daemon->options.run, step->id, step->pid);
+	watch(step);
+}
+
+static void on_restored(struct step *step)
+{
+	step->is_begun = true;
+	uplink_tell_started(step->daemon, step->id);
+	steps_await_return(step);
+}
+
+static const struct restart_events restart_events = {.forked = on_forked,
+						     .restored = on_restored,
+						     .failed = fail};
+
+void steps_start(struct scnoded *d, struct order *order, uint64_t round)
 {
 	char why[512], *text;
 	struct step *step;
@@ -372,6 +391,10 @@ void steps_start(struct scnoded *d, struct order *order)
 		return;
 	}
 	text = make_group(step);
+	if (!text && round) {
+		restart_begin(step, round, &restart_events);
+		return;
+	}
 	if (!text)
 		text = fork_step(step, &control);
 	if (text) {

@@ -16,6 +16,7 @@
 #include "scheduler/scored/nodes.h"
 #include "scheduler/scored/operators.h"
 #include "scheduler/scored/plan.h"
+#include "scheduler/scored/restart.h"
 #include "scheduler/scored/restore.h"
 #include "scheduler/scored/turns.h"
 #include "scheduler/scored/users_connection.h"
@@ -203,13 +204,18 @@ static bool take_place(struct scored *d, struct sjob *job, struct plan *plan)
 	return true;
 }
 
+/* A new job has no checkpoint yet; one that starts again is restored from its own. */
 static void send_order(const struct sjob *job, struct shared *order)
 {
-	for (size_t h = 0; h < job->n_hosts; h++)
-		nodes_send_shared(job->hosts[h].node,
-				  json_pack("{s:s, s:I, s:I}", "op", OP_START, "id",
-					    (json_int_t)job->id, "here", (json_int_t)h),
-				  order);
+	for (size_t h = 0; h < job->n_hosts; h++) {
+		json_t *head = json_pack("{s:s, s:I, s:I}", "op", OP_START, "id",
+					 (json_int_t)job->id, "here", (json_int_t)h);
+
+		if (job->image.round)
+			json_object_set_new(head, "round",
+					    json_integer((json_int_t)job->image.round));
+		nodes_send_shared(job->hosts[h].node, head, order);
+	}
 }
 
 /*
@@ -253,6 +259,23 @@ static void start(struct scored *d, struct sjob *job, struct plan *plan)
 	}
 	if (job->user)
 		users_tell_placed(job->user, job);
+}
+
+struct sjob *jobs_restart(struct scored *d, struct user *user, uint64_t id, uint64_t round,
+			  uid_t uid, bool is_operator, char *why, size_t why_size)
+{
+	struct sjob *job = restart_make(d, id, round, uid, is_operator, why, why_size);
+
+	if (!job)
+		return NULL;
+	if (!send_out(d, job, why, why_size)) {
+		matrix_remove(d->matrix, job->id);
+		jobs_forget(d, job);
+		return NULL;
+	}
+	job->user = user;
+	users_tell_placed(user, job);
+	return job;
 }
 
 /* Returns whether the queue has changed. */

@@ -19,6 +19,12 @@ void jobs_close(struct scored *d);
 /* A new one, queued; takes @job over. NULL with a sentence, and @job is still the caller's. */
 struct sjob *jobs_submit(struct scored *d, struct user *user, uid_t uid, gid_t gid, struct job *job,
 			 char *why, size_t why_size);
+/*
+ * One that has ended starts again from a checkpoint, see restart.h. @user waits for it, and is told
+ * its place. NULL with a sentence.
+ */
+struct sjob *jobs_restart(struct scored *d, struct user *user, uint64_t id, uint64_t round,
+			  uid_t uid, bool is_operator, char *why, size_t why_size);
 /* Ends it, whatever its state: @code and @text unless it has ended already. */
 void jobs_end(struct scored *d, struct sjob *job, int code, const char *text);
 /* Its scrun is gone: nobody wants it. */

@@ -296,6 +296,29 @@ static void submit(struct user *user, const json_t *head)
 	users_tell_queued(d, user, user->job);
 }
 
+static void restart(struct user *user, const json_t *head)
+{
+	struct sjob *job;
+	char why[512];
+
+	if (user->job) {
+		refuse(user, "EBUSY", "one job per connection");
+		return;
+	}
+	if (lacks_place(user, why, sizeof(why))) {
+		refuse(user, "EUSERS", why);
+		return;
+	}
+	job = jobs_restart(user->scored, user, head_number(head, "id"), head_number(head, "round"),
+			   link_uid(user->link), is_operator(user), why, sizeof(why));
+	if (!job) {
+		refuse(user, "EINVAL", why);
+		return;
+	}
+	user->job = job;
+	take_share(user);
+}
+
 static void suspend(struct user *user, const json_t *head)
 {
 	struct sjob *job = json_object_get(head, "id") ? job_of(user, head) : user->job;
@@ -427,9 +450,10 @@ static void cluster(struct user *user, const json_t *head)
 
 /* Those of locks are in locks.c. */
 static void (*const requests[MESSAGES_OPS])(struct user *user, const json_t *head) = {
-	[ON_SUBMIT] = submit, [ON_SUSPEND] = suspend, [ON_CANCEL] = cancel,
-	[ON_JOBS] = jobs,     [ON_CLUSTER] = cluster, [ON_ACTIVITY] = activity,
-	[ON_DRAIN] = drain,   [ON_MIGRATE] = migrate, [ON_CHECKPOINT] = checkpoint};
+	[ON_SUBMIT] = submit,  [ON_SUSPEND] = suspend, [ON_CANCEL] = cancel,
+	[ON_JOBS] = jobs,      [ON_CLUSTER] = cluster, [ON_ACTIVITY] = activity,
+	[ON_DRAIN] = drain,    [ON_MIGRATE] = migrate, [ON_CHECKPOINT] = checkpoint,
+	[ON_RESTART] = restart};
 
 static void message(struct link *link, const char *op, json_t *head, const char *body,
 		    size_t body_size, void *owner)

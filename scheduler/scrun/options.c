@@ -32,7 +32,8 @@ const char options_usage[] =
 	"  --env-file FILE       lines of NAME=VALUE\n"
 	"  --cwd DIRECTORY                                  --name TEXT    for scqueue\n"
 	"  --collectives tuned|default  algorithms of MPI's collective operations\n"
-	"  --checkpoint          namespaces of its own, which an image on disk needs\n"
+	"  --checkpoint          can be written to disk by sccheckpoint while it runs\n"
+	"  --restart JOB[@N]     from its last checkpoint, or from number N; without a program\n"
 	"Input and output:\n"
 	"  --stdin RANK|all|none|FILE                       --pty[=RANK]   a terminal for a rank\n"
 	"  --label               [rank host] before lines   --merge        equal lines once\n"
@@ -160,6 +161,22 @@ static int read_stdin(struct options *o, const char *text)
 	return 0;
 }
 
+static int read_restart(struct options *o, const char *text)
+{
+	int64_t id = 0, round = 0;
+	const char *at = strchr(text, '@');
+	char word[32];
+
+	if (snprintf(word, sizeof(word), "%.*s", (int)strcspn(text, "@"), text) >=
+		    (int)sizeof(word) ||
+	    value_number(&id, word, 1, INT64_MAX) ||
+	    (at && value_number(&round, at + 1, 1, INT64_MAX)))
+		return -EINVAL;
+	o->restart_id = (uint64_t)id;
+	o->restart_round = (uint64_t)round;
+	return 0;
+}
+
 /* ---- the table ---- */
 
 #define OF(field) offsetof(struct options, field)
@@ -207,6 +224,8 @@ static const struct entry table[] = {
 	{"pty", MAYBE64, .offset = OF(pty_rank), .min = 0, .max = JOB_RANKS_MAX - 1,
 	 .wanted = "a rank"},
 	{"statistics", FLAG, .offset = OF(is_statistics), .min = true},
+	{"restart", SPECIAL, .read = read_restart,
+	 .wanted = "the number of a job, and maybe of a checkpoint, as 7 or 7@3", .is_apart = true},
 	{"checkpoint", FLAG, .offset = OF(wants_checkpoint), .min = true},
 	{"server", TEXT, .offset = OF(server), .wanted = "HOST or HOST:PORT"},
 	{"munge-socket", TEXT, .offset = OF(munge_socket), .wanted = "the path of munged's socket"},
@@ -423,6 +442,28 @@ static int begin_app(struct reader *r)
 	return 0;
 }
 
+/* A job is restored with what it was started with. */
+static int check_restart(const struct reader *r)
+{
+	const struct options *o = r->options;
+	const struct options_app *app = &o->apps[0];
+
+	if (o->n_apps > 1 || r->argv[r->at])
+		return wrong(r, -EINVAL,
+			     "--restart: the job has its program already; leave out \"%s\"",
+			     r->argv[r->at] ? r->argv[r->at] : ":");
+	if (o->nodes || o->per_node || app->ranks || o->group || o->hosts || o->network ||
+	    o->n_cart || o->memory || o->timeout_s > 0 || o->priority || o->class || o->bind ||
+	    o->cores > 1 || app->env.n || app->env_files.n || o->no_env.n || app->cwd || o->name ||
+	    o->pty_rank >= 0 || o->wants_checkpoint || o->is_dry_run || o->may_oversubscribe)
+		return wrong(
+			r, -EINVAL,
+			"--restart: the job keeps its hosts, ranks and environment; only options "
+			"of its input and output go with it, and --quiet, --server and "
+			"--munge-socket");
+	return 0;
+}
+
 /* Options, a program, its arguments, up to ":" or the end. */
 static int read_app(struct reader *r)
 {
@@ -439,6 +480,8 @@ static int read_app(struct reader *r)
 	}
 	if (err)
 		return err;
+	if (r->options->restart_id)
+		return check_restart(r);
 	if (!r->argv[r->at] || !strcmp(r->argv[r->at], ":") || !*r->argv[r->at])
 		return wrong(r, -EINVAL,
 			     r->options->n_apps > 1

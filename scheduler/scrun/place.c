@@ -8,9 +8,11 @@
 #include "scheduler/proto/fields.h"
 #include "scheduler/proto/job.h"
 
-/* Which ranks are on each host; all of them @ranks. */
+/* Which ranks are on each host; all of them @ranks, or any number (0). */
 static bool take_ranks(struct place *place, const json_t *from, uint32_t ranks)
 {
+	uint32_t most = ranks ? ranks : JOB_RANKS_MAX;
+
 	place->first = calloc(place->n_hosts + 1, sizeof(*place->first));
 	if (!place->first || json_array_size(from) != place->n_hosts)
 		return false;
@@ -18,11 +20,11 @@ static bool take_ranks(struct place *place, const json_t *from, uint32_t ranks)
 		const json_t *value = json_array_get(from, h);
 		json_int_t n = json_integer_value(value);
 
-		if (!json_is_integer(value) || n < 0 || n > (json_int_t)(ranks - place->first[h]))
+		if (!json_is_integer(value) || n < 0 || n > (json_int_t)(most - place->first[h]))
 			return false;
 		place->first[h + 1] = place->first[h] + (uint32_t)n;
 	}
-	return place->first[place->n_hosts] == ranks;
+	return !ranks || place->first[place->n_hosts] == ranks;
 }
 
 struct place *place_read(const json_t *head, uint32_t ranks)

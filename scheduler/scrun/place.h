@@ -21,7 +21,7 @@ struct place {
 	uint32_t *first; /* first rank of each host; [n_hosts] = all ranks */
 };
 
-/* From an OP_PLACED of a job of @ranks. NULL: it is none, or there is no memory. */
+/* From an OP_PLACED of a job of @ranks (0: any number). NULL: it is none, or there is no memory. */
 struct place *place_read(const json_t *head, uint32_t ranks);
 void place_free(struct place *place);
 /* The number of the host that @rank is on; n_hosts = it has none. */

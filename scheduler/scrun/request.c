@@ -197,6 +197,12 @@ int request_build(struct job **ret, const struct options *o, char *const *enviro
 		snprintf(why, why_size, "no memory for the request");
 		return -ENOMEM;
 	}
+	if (o->restart_id) {
+		/* scored has all else. */
+		job->stdin_rank = o->stdin_rank;
+		*ret = job;
+		return 0;
+	}
 	err = take_self(job, o, environment, why, why_size);
 	for (size_t i = 0; !err && i < o->n_apps; i++) {
 		err = take_app(&job->apps[i], &o->apps[i], job->cwd, environment, why, why_size);

@@ -13,6 +13,7 @@
 
 #include "pmcore/util/clock.h"
 #include "scheduler/proto/files.h"
+#include "scheduler/proto/ops.h"
 #include "scheduler/scrun/dry.h"
 #include "scheduler/scrun/mpir.h"
 #include "scheduler/scrun/say.h"
@@ -500,6 +501,20 @@ static int open_input(struct session *s, const struct job *job)
 	return s->input ? 0 : -ENOMEM;
 }
 
+/* NULL: no memory. */
+static json_t *request_of(const struct options *o, const struct job *job)
+{
+	json_t *head;
+
+	if (!o->restart_id)
+		return json_pack("{s:s, s:o, s:b}", "op", OP_SUBMIT, "job", job_encode(job),
+				 "dry_run", o->is_dry_run);
+	head = json_pack("{s:s, s:I}", "op", OP_RESTART, "id", (json_int_t)o->restart_id);
+	if (head && o->restart_round)
+		json_object_set_new(head, "round", json_integer((json_int_t)o->restart_round));
+	return head;
+}
+
 static int open_parts(struct session *s, const struct job *job, const char *address)
 {
 	const struct options *o = s->options;
@@ -516,8 +531,7 @@ static int open_parts(struct session *s, const struct job *job, const char *addr
 	if (!s->signals || !s->auth)
 		return -ENOMEM;
 	s->statistics.submitted_s = clock_monotonic_s();
-	s->submit = submit_open(s->loop, s->auth, address, job_encode(job), o->is_dry_run,
-				&submit_events, s);
+	s->submit = submit_open(s->loop, s->auth, address, request_of(o, job), &submit_events, s);
 	return s->submit ? 0 : -ENOMEM;
 }
 

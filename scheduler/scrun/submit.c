@@ -18,7 +18,7 @@ struct submit {
 	struct ev_loop *loop;
 	struct auth *auth;
 	char *address;
-	json_t *job;
+	json_t *request;
 	bool is_dry_run;
 	const struct submit_events *events;
 	void *owner;
@@ -33,10 +33,7 @@ static void on_ready(struct link *link, void *owner)
 {
 	struct submit *s = owner;
 
-	link_send(link,
-		  json_pack("{s:s, s:O, s:b}", "op", OP_SUBMIT, "job", s->job, "dry_run",
-			    s->is_dry_run),
-		  NULL, 0);
+	link_send(link, json_incref(s->request), NULL, 0);
 }
 
 static void on_queued(struct submit *s, const json_t *head)
@@ -50,7 +47,8 @@ static void on_queued(struct submit *s, const json_t *head)
 
 static void on_placed(struct submit *s, const json_t *head)
 {
-	uint32_t ranks = (uint32_t)json_integer_value(json_object_get(s->job, "ranks"));
+	const json_t *job = json_object_get(s->request, "job");
+	uint32_t ranks = (uint32_t)json_integer_value(json_object_get(job, "ranks"));
 	struct place *place = s->is_placed ? NULL : place_read(head, ranks);
 
 	if (!place) {
@@ -144,25 +142,24 @@ static void on_again(struct ev_loop *loop, ev_timer *timer, int events)
 }
 
 struct submit *submit_open(struct ev_loop *loop, struct auth *auth, const char *address,
-			   json_t *job, bool is_dry_run, const struct submit_events *events,
-			   void *owner)
+			   json_t *request, const struct submit_events *events, void *owner)
 {
 	struct submit *s = calloc(1, sizeof(*s));
 
 	if (!s) {
-		json_decref(job);
+		json_decref(request);
 		return NULL;
 	}
 	*s = (struct submit){.loop = loop,
 			     .auth = auth,
 			     .address = strdup(address),
-			     .job = job,
-			     .is_dry_run = is_dry_run,
+			     .request = request,
+			     .is_dry_run = json_is_true(json_object_get(request, "dry_run")),
 			     .events = events,
 			     .owner = owner};
 	ev_timer_init(&s->again, on_again, SUBMIT_AGAIN_S, 0.);
 	s->again.data = s;
-	if (!s->job || !s->address || !connect_to(s)) {
+	if (!s->request || !s->address || !connect_to(s)) {
 		submit_close(s);
 		return NULL;
 	}
@@ -176,7 +173,7 @@ void submit_close(struct submit *s)
 	ev_timer_stop(s->loop, &s->again);
 	if (s->link)
 		link_close(s->link, 0);
-	json_decref(s->job);
+	json_decref(s->request);
 	free(s->address);
 	free(s);
 }

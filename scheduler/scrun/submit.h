@@ -36,10 +36,12 @@ struct submit_events {
 
 struct submit;
 
-/* Takes @job, an encoded struct job. @address: "HOST:PORT". NULL: no memory. */
+/*
+ * Takes @request: OP_SUBMIT, with "dry_run" if nothing is to be kept; or OP_RESTART. @address:
+ * "HOST:PORT". NULL: no memory.
+ */
 struct submit *submit_open(struct ev_loop *loop, struct auth *auth, const char *address,
-			   json_t *job, bool is_dry_run, const struct submit_events *events,
-			   void *owner);
+			   json_t *request, const struct submit_events *events, void *owner);
 /* The job ends if it has not yet. */
 void submit_close(struct submit *submit);
 /* false: scored is not there. */

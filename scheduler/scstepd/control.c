@@ -19,7 +19,9 @@
 #include "scheduler/proto/messages_check.h"
 #include "scheduler/proto/ops.h"
 #include "scheduler/scstepd/course.h"
+
 #include "scheduler/scstepd/leader.h"
+#include "scheduler/scstepd/moved.h"
 #include "scheduler/scstepd/ranks.h"
 #include "scheduler/scstepd/standstill.h"
 
@@ -152,6 +154,8 @@ static void on_rejoined(struct control *control, json_t *head)
 	/* it does not know that we had parted */
 	if (why && !*why)
 		why = "its scnoded was started anew meanwhile; try again";
+	if (json_object_get(head, "order"))
+		why = moved_take(control->step, head);
 	course_returned(control->step, why);
 }
 
