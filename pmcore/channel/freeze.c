@@ -6,7 +6,7 @@
 #include "pmcore/channel/chan_private.h"
 #include "pmcore/channel/freeze.h"
 #include "pmcore/channel/memory.h"
-#include "pmcore/wire/crc32c.h"
+#include "pmcore/util/crc32c.h"
 
 struct out {
 	uint8_t *buf;

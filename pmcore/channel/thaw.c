@@ -8,7 +8,7 @@
 #include "pmcore/channel/inbox.h"
 #include "pmcore/channel/memory.h"
 #include "pmcore/channel/submit.h"
-#include "pmcore/wire/crc32c.h"
+#include "pmcore/util/crc32c.h"
 
 /* Further ahead no credit can be. */
 #define CREDIT_MAX INT16_MAX

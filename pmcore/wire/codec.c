@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "pmcore/wire/crc32c.h"
+#include "pmcore/util/crc32c.h"
 
 #define HEADER_BYTES sizeof(struct wire_header)
 #define MSG_BYTES sizeof(struct wire_msg)

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "pmcore/channel/freeze.h"
-#include "pmcore/wire/crc32c.h"
+#include "pmcore/util/crc32c.h"
 #include "tests/fuzz/rig.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

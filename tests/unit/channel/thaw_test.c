@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* thaw: round trip of numbers and messages; damaged, forged and foreign blocks. */
 #include "pmcore/channel/freeze.h"
-#include "pmcore/wire/crc32c.h"
+#include "pmcore/util/crc32c.h"
 #include "tests/unit/channel/rig.h"
 
 static int resolve(void *arg, uint32_t node, struct chan_peer **ret_peer)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * crc32c - the Castagnoli checksum (RFC 3720, B.4) of a packet, in as many pieces as it lies in
- * memory. Uses the CPU's instruction when it has one. Knows no packet format.
+ * crc32c - the Castagnoli checksum (RFC 3720, B.4) of bytes, in as many pieces as they lie in
+ * memory. Uses the CPU's instruction when it has one. Knows no format.
  */
-#ifndef PM_WIRE_CRC32C_H
-#define PM_WIRE_CRC32C_H
+#ifndef PM_UTIL_CRC32C_H
+#define PM_UTIL_CRC32C_H
 
 #include <stddef.h>
 #include <stdint.h>

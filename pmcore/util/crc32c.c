@@ -3,7 +3,7 @@
  * crc32c - two implementations of one function: the SSE4.2 instruction and slicing-by-8 tables
  * (Kounavis, Berry 2005). The tables are computed when the library is loaded and constant after.
  */
-#include "pmcore/wire/crc32c.h"
+#include "pmcore/util/crc32c.h"
 
 #include <endian.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 /* Tests of CRC32C: published vectors, and the two implementations against each other. */
 #include <string.h>
 
-#include "pmcore/wire/crc32c.h"
+#include "pmcore/util/crc32c.h"
 #include "tests/harness/tap.h"
 
 TAP_TEST(crc32c__vectors_of_rfc_3720)
