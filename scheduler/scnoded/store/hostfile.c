@@ -99,7 +99,7 @@ static void decode_text(struct fields *fields, const char *name, enum fields_kin
 	free(text);
 }
 
-/* Room for the list @name, whose length comes in *@ret_n; NULL: it is empty, or there is an error. */
+/* Room for the list, whose length comes in *@ret_n. NULL: it is empty, or there is an error. */
 static void *make_room(struct fields *fields, const json_t *array, size_t size, size_t *ret_n)
 {
 	size_t n = json_array_size(array);
