@@ -9,11 +9,12 @@
 
 #include "tests/harness/tap.h"
 
+const char *stored_in = "/tmp";
 char stored_base[64], stored[80];
 
 void stored_begin(void)
 {
-	strcpy(stored_base, "/tmp/store-XXXXXX");
+	snprintf(stored_base, sizeof(stored_base), "%s/store-XXXXXX", stored_in);
 	if (!mkdtemp(stored_base))
 		abort();
 	snprintf(stored, sizeof(stored), "%s/images", stored_base);

@@ -10,8 +10,9 @@
 
 #define JOB 7
 
-extern char stored_base[64]; /* of the test */
-extern char stored[80];      /* the directory of checkpoints, in it */
+extern const char *stored_in; /* where tests have their directories: /tmp */
+extern char stored_base[64];  /* of the test */
+extern char stored[80];       /* the directory of checkpoints, in it */
 
 void stored_begin(void);
 void stored_end(void);
