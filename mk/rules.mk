@@ -404,7 +404,7 @@ $(HXBLAB): $(HXBLAB_OBJ) $(filter-out %/main.o,$(HXBSIM_OBJ)) $(SIM_HELP) $(HARN
 # The scheduler's decoders are fuzzed where its programs can be built.
 FUZZ_SCHED := $(if $(filter scrun,$(SKIP_TOOLS)),,$(sort $(wildcard scheduler/proto/*.c)) \
 	      cluster/file.c scheduler/scstepd/pmi1_line.c scheduler/scstepd/pmi1_space.c scheduler/scstepd/standstill_part.c \
-	      scheduler/scremote/message.c $(addprefix scheduler/scnoded/holdings/,procline.c sockdiag.c))
+	      scheduler/scremote/message.c $(addprefix scheduler/scnoded/,holdings/procline.c holdings/sockdiag.c store/hostfile.c))
 FUZZ_SRC   := $(filter-out $(if $(FUZZ_SCHED),,tests/fuzz/sched_%) $(if $(HAVE_VERBS),,tests/fuzz/verbs_%),$(sort $(wildcard tests/fuzz/*_fuzz.c)))
 FUZZ_LIBS  := $(if $(FUZZ_SCHED),$(SCHED_LIBS))
 FUZZ_NAMES := $(patsubst tests/fuzz/%.c,%,$(FUZZ_SRC))
