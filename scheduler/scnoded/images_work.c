@@ -138,20 +138,15 @@ static char *cpu_flags(void)
 static void describe(const struct images_work *work, struct hostfile *about)
 {
 	struct utsname machine;
-	char version[32];
 
-	snprintf(version, sizeof(version), "%d.%d", work->criu.major, work->criu.minor);
-	uname(&machine);
-	*about = (struct hostfile){.job = work->place.job,
-				   .round = work->place.round,
-				   .index = work->place.index,
-				   .n_hosts = (uint32_t)work->order->n_hosts,
+	*about = (struct hostfile){.n_hosts = (uint32_t)work->order->n_hosts,
 				   .taken = clock_realtime_s(),
-				   .host = strdup(work->host),
-				   .kernel = strdup(machine.release),
-				   .criu = strdup(version),
 				   .cpu_flags = cpu_flags(),
 				   .order = order_encode(work->order, work->place.index)};
+	uname(&machine);
+	snprintf(about->host, sizeof(about->host), "%s", work->host);
+	snprintf(about->kernel, sizeof(about->kernel), "%s", machine.release);
+	snprintf(about->criu, sizeof(about->criu), "%d.%d", work->criu.major, work->criu.minor);
 }
 
 static char *dump(const struct images_work *work, struct hostfile *about)

@@ -69,7 +69,7 @@ bool store_is_beside(const char *name)
 {
 	static const char *const beside[] = {STORE_WRITER, HOSTFILE_NAME,
 					     /* what CRIU writes at a restart */
-					     "restore.log", "stats-restore"};
+					     "restore.log", "restore.said", "stats-restore"};
 
 	for (size_t i = 0; i < sizeof(beside) / sizeof(beside[0]); i++)
 		if (!strcmp(name, beside[i]))
