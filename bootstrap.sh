@@ -236,6 +236,12 @@ fetch_sshd() {
 		echo "bootstrap.sh: the test with sshd will be skipped"
 }
 
+# CRIU, for tests of checkpoints: Debian 12 and 13 have none.
+fetch_criu() {
+	[ -x build/criu/criu ] || tests/criu/fetch build/criu ||
+		echo "bootstrap.sh: tests of checkpoints will be skipped"
+}
+
 usage() {
 	echo "usage: ./bootstrap.sh [build|check|check-short|check-other|check-vm|check-vm-zerocopy|demo|bench] | deps [GOAL]" >&2
 	exit 2
@@ -254,6 +260,7 @@ deps | check)
 	fetch_kernel
 	fetch_debian13
 	fetch_sshd
+	fetch_criu
 	;;
 check-vm) fetch_kernel ;;
 check-vm-zerocopy) fetch_zerocopy_kernel ;;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * The child sends texts: one byte for the kind, the text, and a zero byte by which it is known to be
- * whole.
+ * The child sends texts: one byte for the kind, the text, and a zero byte by which it is known to
+ * be whole.
  */
 #include "scheduler/scnoded/errand.h"
 

@@ -14,7 +14,7 @@
 
 struct errand;
 
-/* What is the same for all errands of a kind. */
+/* A kind of errands: all of them have this. */
 struct errand_kind {
 	const char *name; /* of the child, as ps shows it; up to 15 bytes */
 	/* words of sentences, as in "job 7 on n3 can't be looked at, as ..." */
@@ -31,7 +31,7 @@ struct errand_kind {
 	 * "" if all went well.
 	 */
 	void (*work)(const void *input, char *ret);
-	/* What errand_say() said in the child. NULL if it says nothing. */
+	/* Is given the texts of errand_say(). NULL if it says nothing. */
 	void (*said)(const char *text, void *owner);
 };
 

@@ -8,9 +8,7 @@
 #include "scheduler/proto/head.h"
 #include "scheduler/scnoded/errand.h"
 #include "scheduler/scnoded/images_work.h"
-#include "scheduler/scnoded/steps.h"
 #include "scheduler/scnoded/turn.h"
-#include "scheduler/scnoded/uplink.h"
 
 #define DISK_S 120 /* to prepare, to commit and to drop */
 
@@ -29,6 +27,7 @@ struct images {
 	TAILQ_ENTRY(images) all;
 	struct scnoded *daemon;
 	struct step *step; /* NULL: the job has ended */
+	images_tell *tell;
 	struct store_place place;
 	enum stage stage;
 	struct errand *errand; /* NULL: none is under way */
@@ -42,10 +41,10 @@ struct images {
 static const char *const stage_words[] =
 	{[PREPARING] = "prepare", [DUMPING] = "dump", [WRITING] = "dump", [COMMITTING] = "commit"};
 
-static void tell(const struct images *images, const char *text)
+static void report(const struct images *images, const char *text)
 {
-	uplink_tell_imaged(images->daemon, images->place.job, images->place.round,
-			   stage_words[images->stage], images->bytes, text ? text : "");
+	images->tell(images->daemon, images->place.job, images->place.round,
+		     stage_words[images->stage], images->bytes, text ? text : "");
 }
 
 static struct images *find(const struct scnoded *d, uint64_t job, uint64_t round)
@@ -120,13 +119,14 @@ static void drop_soon(struct images *images)
 		drop(images);
 }
 
-static struct images *add(struct scnoded *d, uint64_t job, uint64_t round)
+static struct images *add(struct scnoded *d, uint64_t job, uint64_t round, images_tell *tell)
 {
 	struct images *images = calloc(1, sizeof(*images));
 
 	if (!images)
 		return NULL;
 	images->daemon = d;
+	images->tell = tell;
 	images->place = (struct store_place){
 		.directory = d->options.checkpoints, .job = job, .round = round};
 	TAILQ_INSERT_TAIL(&d->images, images, all);
@@ -134,7 +134,7 @@ static struct images *add(struct scnoded *d, uint64_t job, uint64_t round)
 }
 
 /* Of a job that has ended. */
-static void remove_all(struct scnoded *d, uint64_t job, uint64_t round)
+static void remove_all(struct scnoded *d, uint64_t job, uint64_t round, images_tell *tell)
 {
 	static const struct errand_kind kind = {.name = "scnoded-remove",
 						.cannot = "leaves images of checkpoints behind",
@@ -142,7 +142,7 @@ static void remove_all(struct scnoded *d, uint64_t job, uint64_t round)
 						.has = "removed them",
 						.limit_s = DISK_S,
 						.work = images_work_remove};
-	struct images *images = add(d, job, round);
+	struct images *images = add(d, job, round, tell);
 
 	if (images)
 		drop_by(images, &kind);
@@ -162,14 +162,14 @@ static void on_prepared(const char *text, void *owner)
 	struct images *images = owner;
 
 	images->errand = NULL;
-	tell(images, text);
+	report(images, text);
 	images->stage = READY;
 	images->is_unwanted |= text != NULL;
 	is_dropped(images);
 }
 
 /* NULL, or why not. */
-static const char *prepare(struct step *step, uint64_t round)
+static const char *prepare(struct step *step, uint64_t round, images_tell *tell)
 {
 	static const struct errand_kind kind = {.name = "scnoded-prepare",
 						.cannot = "can't be written to disk",
@@ -179,7 +179,7 @@ static const char *prepare(struct step *step, uint64_t round)
 						.work = images_work_prepare,
 						.said = on_criu};
 	struct scnoded *d = step->daemon;
-	struct images *images = add(d, step->id, round);
+	struct images *images = add(d, step->id, round, tell);
 	pid_t *members = NULL;
 	ssize_t n = step->group ? cgroup_pids(step->group, &members) : 0;
 	struct images_work work = {.criu_said = d->options.criu,
@@ -242,7 +242,7 @@ static void on_written(const char *text, void *owner)
 	images->errand = NULL;
 	if (images->stage == DUMPING)
 		go_on(images, text ? text : "nothing was written");
-	tell(images, text);
+	report(images, text);
 	images->stage = WRITTEN;
 	images->is_unwanted |= text != NULL;
 	is_dropped(images);
@@ -282,7 +282,7 @@ static void on_committed(const char *text, void *owner)
 	struct images *images = owner;
 
 	images->errand = NULL;
-	tell(images, text);
+	report(images, text);
 	if (text)
 		drop(images);
 	else
@@ -330,9 +330,8 @@ void images_open(struct scnoded *d)
 /* ---- what scored says ---- */
 
 /* NULL, or why not. */
-static const char *obey(struct scnoded *d, const json_t *head)
+static const char *obey(struct scnoded *d, struct step *step, const json_t *head, images_tell *tell)
 {
-	struct step *step = steps_find(d, head_number(head, "id"));
 	struct images *images = find(d, head_number(head, "id"), head_number(head, "round"));
 	const char *stage = head_text(head, "stage");
 
@@ -341,10 +340,10 @@ static const char *obey(struct scnoded *d, const json_t *head)
 			return "its scnoded has just begun";
 		if (!step || step->is_leaving || images)
 			return "the job does not run there, or is being written already";
-		return prepare(step, head_number(head, "round"));
+		return prepare(step, head_number(head, "round"), tell);
 	}
 	if (!strcmp(stage, "remove")) {
-		remove_all(d, head_number(head, "id"), head_number(head, "round"));
+		remove_all(d, head_number(head, "id"), head_number(head, "round"), tell);
 		return NULL;
 	}
 	if (!strcmp(stage, "abandon")) {
@@ -358,17 +357,17 @@ static const char *obey(struct scnoded *d, const json_t *head)
 	return commit(images);
 }
 
-void images_told(struct scnoded *d, const json_t *head)
+void images_told(struct scnoded *d, struct step *step, const json_t *head, images_tell *tell)
 {
-	const char *why = obey(d, head);
+	const char *why = obey(d, step, head, tell);
 	char *text;
 
 	if (!why)
 		return;
 	text = daemon_text("host %s: job %" PRIu64 " can't be written to disk: %s; try again",
 			   d->name, head_number(head, "id"), why);
-	uplink_tell_imaged(d, head_number(head, "id"), head_number(head, "round"),
-			   head_text(head, "stage"), 0, text);
+	tell(d, head_number(head, "id"), head_number(head, "round"), head_text(head, "stage"), 0,
+	     text);
 	free(text);
 }
 

@@ -16,20 +16,24 @@
 /* The processes can go on. @text: NULL if they are written down, else why not. */
 typedef void images_dumped(struct step *step, const char *text);
 
-/* scnoded has begun: what one before it has written of jobs, and not committed, is removed. */
+/* scnoded has begun: images that one before it has written and not committed are removed. */
 void images_open(struct scnoded *d);
-/* OP_IMAGE. The answer is OP_IMAGED, at once or later. */
-void images_told(struct scnoded *d, const json_t *head);
+/* A stage has ended, for scored: OP_IMAGED. @text: "" if well. */
+typedef void images_tell(struct scnoded *d, uint64_t job, uint64_t round, const char *stage,
+			 uint64_t bytes, const char *text);
+
+/* OP_IMAGE for the job @step; NULL: it is not here. @tell follows, at once or later. */
+void images_told(struct scnoded *d, struct step *step, const json_t *head, images_tell *tell);
 /* Whether a dump is wanted when the job's scstepd has parted. */
 bool images_are_wanted(const struct step *step);
 /*
  * Writes the processes of @order down, while they stand still. @done comes from the loop, unless
- * the job ends before. What is written goes to the disk after it.
+ * the job ends before. After it the images go to the disk.
  */
 void images_dump(struct step *step, const struct survey_order *order, images_dumped *done);
 /* The job has ended. */
 void images_forget(struct step *step);
-/* scnoded ends. What is being written is left to the next one. */
+/* scnoded ends, and leaves to the next one what is being written. */
 void images_close(struct scnoded *d);
 
 #endif

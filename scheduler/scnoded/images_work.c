@@ -99,7 +99,7 @@ static bool add_writables(const struct holdings *h, struct hostfile *about)
 	return n >= 0 && about->n_writables == (size_t)n;
 }
 
-/* What CRIU does not keep of what the processes hold. They stand still. */
+/* Notes what CRIU does not keep of the processes, which stand still. */
 static char *look(const struct images_work *work, struct hostfile *about)
 {
 	struct holdings h = {.n_processes = 0};
@@ -178,7 +178,7 @@ void images_work_write(const void *input, char *ret)
 	uint64_t bytes = 0;
 	char said[32], *text;
 
-	/* What is sent to scnoded's group is not for a CRIU. */
+	/* A signal to scnoded's group is not for a CRIU. */
 	setsid();
 	describe(work, &about);
 	text = dump(work, &about);

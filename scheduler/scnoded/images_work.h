@@ -43,10 +43,10 @@ void images_work_remove(const void *input, char *ret);
  * since are cut. Says where CRIU is, as images_work_prepare(). Needs the order and @tmp.
  */
 void images_work_verify(const void *input, char *ret);
-/* What @host has not committed, of all jobs. */
+/* Removes what @host has not committed, of all jobs. */
 void images_work_clean(const void *input, char *ret);
 
-/* What images_work_prepare() has said. False: that is none of it. */
+/* Reads what images_work_prepare() has said. False: that is none of it. */
 bool images_work_criu(const char *said, struct criu *ret);
 
 #endif

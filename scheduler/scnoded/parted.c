@@ -131,7 +131,7 @@ static pid_t *members_of(const struct step *step, size_t *ret_n, pid_t *ret_root
 	return members;
 }
 
-/* What is looked at, and written down. Free its members. False with errno. */
+/* The processes that are looked at, and written down. Free its members. False with errno. */
 static bool order_survey(const struct step *step, struct survey_order *ret)
 {
 	size_t n;
@@ -233,7 +233,7 @@ void parted_closed(struct step *step, void (*woken)(struct step *step))
 
 /* ---- it comes back ---- */
 
-/* What is other than in its image. */
+/* Adds what is other than in its image. */
 static void tell_moved(const struct step *step, json_t *head)
 {
 	struct pidns_table table = {0};

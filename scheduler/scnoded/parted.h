@@ -15,8 +15,8 @@
 /* It tells that it closes its link: OP_PARTED. */
 void parted_announced(struct step *step, const json_t *head);
 /*
- * The link is closed. @woken() follows when it was looked at, and dumped if that is wanted, maybe at
- * once. Then it has its signal; or it is there already, and waits for parted_back().
+ * The link is closed. @woken() follows when it was looked at, and dumped if that is wanted, maybe
+ * at once. Then it has its signal; or it is there already, and waits for parted_back().
  */
 void parted_closed(struct step *step, void (*woken)(struct step *step));
 /*
@@ -24,7 +24,7 @@ void parted_closed(struct step *step, void (*woken)(struct step *step));
  * dumped just now, and @woken() will follow.
  */
 json_t *parted_back(struct step *step);
-/* It was restored in that state: it has its signal to come back, and will be told that all is well. */
+/* It was restored in that state: it is woken, and will be told that all is well. */
 void parted_restored(struct step *step);
 /* Sends the signal: whether it has parted or not, it is harmless. */
 void parted_wake(const struct step *step);

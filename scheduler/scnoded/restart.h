@@ -14,11 +14,11 @@ struct restart_events {
 	void (*forked)(struct step *step);
 	/* The processes run, and scstepd has its signal to come back. */
 	void (*restored)(struct step *step);
-	/* @text is the callee's. What there is of the job is to be removed. */
+	/* @text is the callee's, which removes what there is of the job. */
 	void (*failed)(struct step *step, char *text);
 };
 
-/* From checkpoint @round. The groups and the record of @step are there. Events come from the loop. */
+/* From checkpoint @round. The groups and the record of @step are there. Events follow. */
 void restart_begin(struct step *step, uint64_t round, const struct restart_events *events);
 /* The job ends. */
 void restart_forget(struct step *step);

@@ -287,7 +287,8 @@ static void on_migrate(struct uplink *up, const json_t *head, const char *body, 
 
 static void on_image(struct uplink *up, const json_t *head, const char *body, size_t size)
 {
-	images_told(up->daemon, head);
+	images_told(up->daemon, steps_find(up->daemon, head_number(head, "id")), head,
+		    uplink_tell_imaged);
 }
 
 static void on_error(struct uplink *up, const json_t *head, const char *body, size_t size)

@@ -18,8 +18,8 @@ void checkpoint_told(struct scored *d, struct node *node, const json_t *head);
 /* The ranks have stood still, as the leader's host tells. False: not for a checkpoint. */
 bool checkpoint_stood(struct scored *d, struct node *node, const json_t *head);
 /*
- * The job is no more. What its hosts have not committed is dropped; of a job that went well they
- * remove all.
+ * The job is no more. Its hosts drop what they have not committed, and all of a job that went
+ * well.
  */
 void checkpoint_forget_job(struct scored *d, struct sjob *job);
 /* The link to that host was lost: what it is to do for a checkpoint may never reach it. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * round - the order of things while the hosts of a job write it to disk, as a two-phase commit: all
- * prepare, the ranks stand still and each host dumps, and when all have their images on disk, all
- * commit. Pure: what was told goes in, the next step comes out.
+ * round - the order of things while the hosts of a job write it to disk: a two-phase commit. All
+ * hosts prepare. The ranks stand still, and each host dumps. When all have their images on disk,
+ * all commit. Pure: what was told goes in, the next step comes out.
  */
 #ifndef SCHEDULER_SCORED_ROUND_H
 #define SCHEDULER_SCORED_ROUND_H
@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What a host has done. */
+/* The last stage that a host has done. */
 enum round_stage { ROUND_NOTHING, ROUND_PREPARED, ROUND_DUMPED, ROUND_COMMITTED };
 
 enum round_next {

@@ -21,8 +21,8 @@
 #define TREE_ALL -1
 #define TREE_JOIN_S 20.0 /* all hosts are there by then, or the job ends */
 /*
- * The same after all have parted: each host writes its processes to disk meanwhile, and one may have
- * far more to write. That a host is lost is told by scored.
+ * The same after all have parted: each host writes its processes to disk meanwhile, and one may
+ * have far more to write. scored tells that a host is lost.
  */
 #define TREE_RETURN_S 600.0
 #define TREE_RETRY_S 0.2 /* to a parent that was there before */

@@ -35,7 +35,8 @@ def test_resolve__everything(load):
     text = ('server = "fd00::1"\nport = 8710\nnode_port = 8711\nquantum = "1s"\nrows = 64\n'
             'memory = 50\noperators = ["alice", "bob"]\nstate = "/srv/scored"\ncheckpoints = "/srv/images"')
     assert load(text) == ({"server": "fd00::1", "port": 8710, "node_port": 8711, "quantum_ms": 1000, "rows": 64,
-                           "memory": 50, "operators": ["alice", "bob"], "state": "/srv/scored", "checkpoints": "/srv/images"}, [])
+                           "memory": 50, "operators": ["alice", "bob"], "state": "/srv/scored",
+                           "checkpoints": "/srv/images"}, [])
 
 
 def test_resolve__a_cluster_without_it_has_no_key(tmp_path):

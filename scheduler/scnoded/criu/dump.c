@@ -45,7 +45,8 @@ static char *fault(const struct dump_order *order, const char *what, int error)
 /* Threads of the program that starts CRIU are not wanted: a namespace of mounts is of all. */
 static char *enter(const struct dump_order *order, int pidfd)
 {
-	if (setns(pidfd, CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC))
+	/* CRIU writes down an IPC namespace that is not its own, so that one is not entered. */
+	if (setns(pidfd, CLONE_NEWNS | CLONE_NEWPID))
 		return fault(order, "the namespaces of the job can't be entered", errno);
 	return NULL;
 }

@@ -12,8 +12,6 @@
 
 #include "scheduler/scnoded/errand.h"
 #include "scheduler/scnoded/images_work.h"
-#include "scheduler/scnoded/steps.h"
-#include "scheduler/scnoded/uplink.h"
 #include "tests/harness/tap.h"
 
 #define JOB 7
@@ -142,13 +140,8 @@ ssize_t cgroup_pids(const struct cgroup *group, pid_t **pids)
 	return 0;
 }
 
-struct step *steps_find(const struct scnoded *d, uint64_t id)
-{
-	return id == JOB && t.step.id ? &t.step : NULL;
-}
-
-void uplink_tell_imaged(struct scnoded *d, uint64_t id, uint64_t round, const char *stage,
-			uint64_t bytes, const char *text)
+static void tell(struct scnoded *d, uint64_t id, uint64_t round, const char *stage, uint64_t bytes,
+		 const char *text)
 {
 	is_int(id, JOB);
 	note("told %s %d: %d bytes%s%s; ", stage, (int)round, (int)bytes, *text ? ", " : "", text);
@@ -189,7 +182,7 @@ static void order(const char *stage, uint64_t round)
 	json_t *head = json_pack("{s:i, s:I, s:s, s:i}", "id", JOB, "round", (json_int_t)round,
 				 "stage", stage, "keep", 1);
 
-	images_told(&t.d, head);
+	images_told(&t.d, t.step.id ? &t.step : NULL, head, tell);
 	json_decref(head);
 }
 

@@ -450,7 +450,7 @@ TAP_TEST(parted__can_not_be_dumped)
 	finish();
 }
 
-/* What could not be restored is not written. */
+/* A job that could not be restored is not written. */
 TAP_TEST(parted__is_not_dumped_when_something_is_in_the_way)
 {
 	begin();

@@ -112,9 +112,9 @@ uint64_t cores_memory_free(void)
 	return 1 << 19;
 }
 
-void images_told(struct scnoded *d, const json_t *head)
+void images_told(struct scnoded *d, struct step *step, const json_t *head, images_tell *tell)
 {
-	(void)d, (void)head;
+	(void)d, (void)step, (void)head, (void)tell;
 }
 
 bool turn_is_realtime(const struct turn *turn)
@@ -162,7 +162,7 @@ struct step *steps_find(const struct scnoded *d, uint64_t id)
 	return NULL;
 }
 
-void steps_start(struct scnoded *d, struct order *order)
+void steps_start(struct scnoded *d, struct order *order, uint64_t round)
 {
 	order_free(order);
 }

@@ -99,7 +99,7 @@ TAP_TEST(round__wrong_answers)
 
 /* ---- every order ---- */
 
-/* What has come out so far on one path. */
+/* The answers so far on one path. */
 struct outcome {
 	unsigned int n_stand, n_commit, n_ends;
 	bool is_done, is_wrong;
