@@ -52,7 +52,6 @@ static void forget(struct step *step)
 	if (step->control)
 		link_close(step->control, 0);
 	waiting_close(step->waiting);
-	restart_forget(step);
 	images_forget(step);
 	parted_forget(step);
 	steps_show_out(d, step->id);
@@ -152,6 +151,8 @@ void steps_leave(struct step *step, const char *text)
 	if (step->is_leaving)
 		return;
 	step->is_leaving = true;
+	/* Nothing is started for it any more. */
+	restart_forget(step);
 	if (!step->text && text)
 		step->text = daemon_text("%s", text);
 	if (step->group)
