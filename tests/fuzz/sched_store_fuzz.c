@@ -40,8 +40,6 @@ static void check(const struct hostfile *h)
 	require(h->kernel[0] && memchr(h->kernel, 0, sizeof(h->kernel)));
 	require(h->criu[0] && memchr(h->criu, 0, sizeof(h->criu)));
 	require(h->cpu_flags && json_is_object(h->order));
-	for (size_t i = 0; i < h->n_ports; i++)
-		require(h->ports[i]);
 	for (size_t i = 0; i < h->n_writables; i++)
 		require(h->writables[i].path[0] == '/' && strlen(h->writables[i].path) < PATH_MAX &&
 			h->writables[i].size <= INT64_MAX);

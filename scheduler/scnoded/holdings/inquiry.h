@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * inquiry - an errand that asks what stands in the way of a checkpoint of a job's part on this
- * host. A look (look.h) may hang in a file system, or have a hundred thousand descriptors to look at.
+ * host. A look (look.h) may hang in a file system, or have a hundred thousand descriptors before
+ * it.
  */
 #ifndef SCHEDULER_SCNODED_HOLDINGS_INQUIRY_H
 #define SCHEDULER_SCNODED_HOLDINGS_INQUIRY_H

@@ -10,22 +10,11 @@ static bool list_inodes(struct judge *j)
 {
 	const struct holdings *h = j->holdings;
 
-	for (size_t i = 0; i < j->terms->n_closing; i++)
-		if (!inodes_add(&j->closing, j->terms->closing[i]))
-			return false;
-	inodes_sort(&j->closing);
 	for (size_t i = 0; i < h->n_files; i++)
-		if (S_ISSOCK(h->files[i].mode) && !inodes_has(&j->closing, h->files[i].inode) &&
-		    !inodes_add(&j->held, h->files[i].inode))
+		if (S_ISSOCK(h->files[i].mode) && !inodes_add(&j->held, h->files[i].inode))
 			return false;
 	inodes_sort(&j->held);
 	return judge_list_ends(j);
-}
-
-static bool is_closing(const struct judge *j, const struct held_file *file)
-{
-	return (S_ISSOCK(file->mode) || S_ISFIFO(file->mode)) &&
-	       inodes_has(&j->closing, file->inode);
 }
 
 static void judge_all(const struct judge *j)
@@ -33,14 +22,11 @@ static void judge_all(const struct judge *j)
 	const struct holdings *h = j->holdings;
 
 	judge_processes(j);
-	for (size_t i = 0; i < h->n_files; i++) {
-		if (is_closing(j, &h->files[i]))
-			continue;
+	for (size_t i = 0; i < h->n_files; i++)
 		if (S_ISSOCK(h->files[i].mode))
 			judge_socket(j, &h->files[i]);
 		else
 			judge_file(j, &h->files[i]);
-	}
 	for (size_t i = 0; i < h->n_mappings; i++)
 		judge_mapping(j, &h->mappings[i]);
 	for (size_t i = 0; i < h->n_watches; i++)
@@ -59,7 +45,6 @@ void restorable_judge(const struct holdings *h, const struct restorable_terms *t
 	else
 		judge_refuse_part(&j, "can't be looked at before a checkpoint, as scnoded has no "
 				      "memory left; free some there");
-	inodes_free(&j.closing);
 	inodes_free(&j.held);
 	free(j.ends);
 }

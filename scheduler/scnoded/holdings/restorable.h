@@ -8,7 +8,6 @@
 #ifndef SCHEDULER_SCNODED_HOLDINGS_RESTORABLE_H
 #define SCHEDULER_SCNODED_HOLDINGS_RESTORABLE_H
 
-#include <netinet/in.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -22,9 +21,6 @@
 struct restorable_terms {
 	uint64_t job;
 	const char *host;
-	/* Inodes of sockets and pipes that their owner closes before the dump. */
-	const uint64_t *closing;
-	size_t n_closing;
 	uint64_t ghost_bytes; /* of a file without a name: CRIU's --ghost-limit */
 	bool keeps_locks;     /* CRIU gets --file-locks */
 };
@@ -32,17 +28,5 @@ struct restorable_terms {
 /* No refusal, not even an uncounted one: yes. Fills a zeroed @ret; refusals_free() it. */
 void restorable_judge(const struct holdings *h, const struct restorable_terms *terms,
 		      struct refusals *ret);
-
-/* A TCP port that a restore needs free, at this address. */
-struct restorable_port {
-	struct sockaddr_in6 address; /* IPv4 mapped into IPv6 */
-	pid_t pid;                   /* one that holds it */
-	uint32_t rank;               /* HOLDINGS_NO_RANK: not known */
-	bool is_listening;           /* false: one end of a connection */
-};
-
-/* Their number, with free() for *@ret; -ENOMEM. Without those that are closed before. */
-ssize_t restorable_ports(const struct holdings *h, const struct restorable_terms *terms,
-			 struct restorable_port **ret);
 
 #endif

@@ -14,8 +14,7 @@ struct judge {
 	const struct holdings *holdings;
 	const struct restorable_terms *terms;
 	struct refusals *refusals;
-	struct inodes closing;           /* of the terms, sorted */
-	struct inodes held;              /* sockets of the tree, without those of "closing" */
+	struct inodes held;              /* sockets of the tree, sorted */
 	const struct held_socket **ends; /* TCP sockets of the tree, by both addresses */
 	size_t n_ends;
 };

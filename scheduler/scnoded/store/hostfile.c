@@ -15,25 +15,9 @@
 #include "scheduler/proto/job.h"
 
 #define FORMAT 1 /* of host.json; a version that knows another one refuses it */
-#define PORTS_MAX 65535
 #define WRITABLES_MAX 1000000
 
-/*
- * --- encoding -----------------------------------------------------------------------------------
- */
-
-static json_t *encode_ports(const struct hostfile *h)
-{
-	json_t *array = json_array();
-
-	for (size_t i = 0; array && i < h->n_ports; i++) {
-		if (json_array_append_new(array, json_integer(h->ports[i]))) {
-			json_decref(array);
-			return NULL;
-		}
-	}
-	return array;
-}
+/* ---- encoding ---- */
 
 static json_t *encode_writable(const struct hostfile_writable *writable)
 {
@@ -75,18 +59,15 @@ static json_t *encode_files(const struct hostfile *h)
 
 json_t *hostfile_encode(const struct hostfile *h)
 {
-	return json_pack("{s:i, s:I, s:I, s:I, s:I, s:I, s:s, s:s, s:s, s:s, s:O, s:o, s:o, s:o}",
+	return json_pack("{s:i, s:I, s:I, s:I, s:I, s:I, s:s, s:s, s:s, s:s, s:O, s:o, s:o}",
 			 "format", FORMAT, "job", (json_int_t)h->job, "round", (json_int_t)h->round,
 			 "index", (json_int_t)h->index, "n_hosts", (json_int_t)h->n_hosts, "taken",
 			 (json_int_t)h->taken, "host", h->host, "kernel", h->kernel, "criu",
-			 h->criu, "cpu_flags", h->cpu_flags, "order", h->order, "ports",
-			 encode_ports(h), "writables", encode_writables(h), "files",
-			 encode_files(h));
+			 h->criu, "cpu_flags", h->cpu_flags, "order", h->order, "writables",
+			 encode_writables(h), "files", encode_files(h));
 }
 
-/*
- * --- decoding -----------------------------------------------------------------------------------
- */
+/* ---- decoding ---- */
 
 static void decode_text(struct fields *fields, const char *name, enum fields_kind kind, char *ret)
 {
@@ -110,27 +91,6 @@ static void *make_room(struct fields *fields, const json_t *array, size_t size, 
 	else if (n && !fields->err)
 		fields_no_memory(fields);
 	return room;
-}
-
-static void decode_ports(struct fields *fields, struct hostfile *h)
-{
-	const json_t *array = fields_array(fields, "ports", 0, PORTS_MAX);
-	uint64_t seen[(PORTS_MAX + 1) / 64] = {0};
-
-	h->ports = make_room(fields, array, sizeof(*h->ports), &h->n_ports);
-	for (size_t i = 0; i < h->n_ports && !fields->err; i++) {
-		const json_t *value = json_array_get(array, i);
-		json_int_t port = json_integer_value(value);
-
-		if (!json_is_integer(value) || port < 1 || port > PORTS_MAX ||
-		    seen[port / 64] >> port % 64 & 1) {
-			fields_wrong(fields, "ports must be different numbers from 1 to %d",
-				     PORTS_MAX);
-			return;
-		}
-		seen[port / 64] |= 1ull << port % 64;
-		h->ports[i] = (uint16_t)port;
-	}
 }
 
 static void decode_writable(struct fields *fields, struct hostfile_writable *writable,
@@ -255,7 +215,6 @@ static void decode(struct fields *fields, struct hostfile *h)
 	decode_text(fields, "criu", FIELDS_LINE, h->criu);
 	h->cpu_flags = fields_text(fields, "cpu_flags", FIELDS_NOTE, false);
 	decode_order(fields, h);
-	decode_ports(fields, h);
 	decode_writables(fields, h);
 	decode_files(fields, h);
 }
@@ -281,7 +240,6 @@ void hostfile_fini(struct hostfile *h)
 		free(h->writables[i].path);
 	free(h->files);
 	free(h->writables);
-	free(h->ports);
 	free(h->cpu_flags);
 	json_decref(h->order);
 	memset(h, 0, sizeof(*h));

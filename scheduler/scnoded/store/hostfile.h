@@ -33,8 +33,6 @@ struct hostfile {
 	char host[HOSTFILE_TEXT_MAX], kernel[HOSTFILE_TEXT_MAX], criu[HOSTFILE_TEXT_MAX];
 	char *cpu_flags; /* as /proc/cpuinfo has them, "" where it has none */
 	json_t *order;   /* of the job, as order.h encodes it for this host */
-	uint16_t *ports; /* TCP ports of the job's own addresses; a restart needs them free */
-	size_t n_ports;
 	struct hostfile_writable *writables;
 	size_t n_writables;
 	struct hostfile_file *files;

@@ -12,21 +12,6 @@
 #include "tests/harness/tap.h"
 #include "tests/unit/scheduler/scnoded/holdings/judged.h"
 
-TAP_TEST(restorable_judge__closing_is_for_sockets_and_pipes_only)
-{
-	uint64_t closing[] = {3, 1001, 2};
-
-	judged_begin();
-	judged.terms.closing = closing;
-	judged.terms.n_closing = 3;
-	is_int(judged_file(S_IFSOCK, "XDP")->inode, 1001);
-	fine();
-	judged.terms.closing = closing;
-	judged.terms.n_closing = 3;
-	is_int(judged_device(S_IFCHR, 10, 229, "/dev/fuse")->inode, 1001);
-	refused("holds the device /dev/fuse (descriptor 5)" CANNOT);
-}
-
 TAP_TEST(restorable_judge__anonymous_inodes)
 {
 	static const char *const refused_kinds[][2] = {

@@ -49,18 +49,6 @@ TAP_TEST(restorable_judge__tcp_within_the_job)
 	       "127.0.0.1");
 }
 
-TAP_TEST(restorable_judge__tcp_other_end_is_closed_before)
-{
-	uint64_t closing;
-
-	judged_begin();
-	closing = judged_connection(0, "::1", 7999, "::1", 40000)->inode;
-	judged_connection(1, "::1", 40000, "::1", 7999);
-	judged.terms.closing = &closing;
-	judged.terms.n_closing = 1;
-	refused("holds a TCP connection to [::1]:7999 (descriptor 5)" CANNOT);
-}
-
 TAP_TEST(restorable_judge__tcp_without_peer)
 {
 	struct held_socket *s;
@@ -118,7 +106,6 @@ TAP_TEST(restorable_judge__unix_pairs)
 TAP_TEST(restorable_judge__unix_to_others)
 {
 	struct held_outsider *outsider;
-	uint64_t closing;
 
 	judged_begin();
 	judged_socket(1, "UNIX-STREAM", HELD_UNIX, TCP_ESTABLISHED)->peer = 5;
@@ -129,16 +116,6 @@ TAP_TEST(restorable_judge__unix_to_others)
 	*outsider = (struct held_outsider){.inode = 5, .pid = 812, .name = "dbus\ndaemon"};
 	refused("holds a unix socket (descriptor 5) that is connected to process 812 (dbus?daemon) "
 		"outside the job" CANNOT);
-	closing = judged_socket(0, "UNIX-STREAM", HELD_UNIX, TCP_ESTABLISHED)->inode;
-	judged.terms.closing = &closing;
-	judged.terms.n_closing = 1;
-	fine();
-	closing = judged_socket(0, "UNIX-STREAM", HELD_UNIX, TCP_ESTABLISHED)->inode;
-	judged.terms.closing = &closing;
-	judged.terms.n_closing = 1;
-	judged_socket(1, "UNIX-STREAM", HELD_UNIX, TCP_ESTABLISHED)->peer = closing;
-	refused("holds a unix socket (descriptor 5) that is connected to a socket outside the "
-		"job" CANNOT);
 }
 
 TAP_TEST(restorable_judge__unix_not_accepted)
@@ -208,49 +185,4 @@ TAP_TEST(restorable_judge__other_sockets)
 		snprintf(clause, sizeof(clause), "holds %s (descriptor 5)" CANNOT, all[i][1]);
 		refused(clause);
 	}
-}
-
-TAP_TEST(restorable_judge__closing_is_for_sockets_and_pipes_only)
-{
-	uint64_t closing[] = {3, 1001, 2};
-
-	judged_begin();
-	judged.terms.closing = closing;
-	judged.terms.n_closing = 3;
-	is_int(judged_file(S_IFSOCK, "XDP")->inode, 1001);
-	fine();
-	judged.terms.closing = closing;
-	judged.terms.n_closing = 3;
-	is_int(judged_device(S_IFCHR, 10, 229, "/dev/fuse")->inode, 1001);
-	refused("holds the device /dev/fuse (descriptor 5)" CANNOT);
-}
-
-TAP_TEST(restorable_ports__each_once)
-{
-	struct restorable_port *ports = NULL;
-	struct held_socket *s;
-	uint64_t closing;
-
-	judged_begin();
-	s = judged_socket(1, "TCP", HELD_TCP, TCP_LISTEN);
-	s->here = judged_address("::ffff:0.0.0.0", 1024);
-	judged_file(S_IFSOCK, "TCP")->inode = s->inode;
-	closing = judged_connection(1, "::1", 3, "::1", 4)->inode;
-	judged_connection(1, "::ffff:127.0.0.1", 40000, "::ffff:127.0.0.1", 7999);
-	judged_socket(1, "UDP", HELD_UDP, TCP_CLOSE)->here = judged_address("::1", 5353);
-	judged_file(S_IFREG, "/a");
-	holdings_sort(&judged.h);
-	judged.terms.closing = &closing;
-	judged.terms.n_closing = 1;
-	is_int(restorable_ports(&judged.h, &judged.terms, &ports), 2);
-	is_int(ntohs(ports[0].address.sin6_port), 1024);
-	ok(ports[0].is_listening);
-	is_int(ports[0].pid, RANK);
-	is_int(ports[0].rank, 3);
-	is_int(ntohs(ports[1].address.sin6_port), 40000);
-	ok(!ports[1].is_listening);
-	free(ports);
-	judged_begin();
-	is_int(restorable_ports(&judged.h, &judged.terms, &ports), 0);
-	free(ports);
 }

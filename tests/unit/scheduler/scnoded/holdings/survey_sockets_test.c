@@ -89,22 +89,7 @@ TAP_TEST(survey_job__tcp_outside)
 
 TAP_TEST(survey_job__tcp_inside)
 {
-	struct restorable_terms terms = {.job = 7, .host = "here"};
-	struct restorable_port *ports = NULL;
-	int n_listening = 0;
-	ssize_t n;
-
 	fine(connect_inside);
-	if (surveyed_start(connect_inside)) {
-		surveyed_judge();
-		n = restorable_ports(&surveyed.h, &terms, &ports);
-		is_int(n, 3);
-		for (ssize_t i = 0; i < n; i++)
-			n_listening += ports[i].is_listening;
-		is_int(n_listening, 1);
-		free(ports);
-	}
-	surveyed_end();
 }
 
 TAP_TEST(survey_job__tcp_not_accepted)
@@ -247,9 +232,7 @@ TAP_TEST(survey_job__unix_inside)
 
 TAP_TEST(survey_job__unix_outside)
 {
-	struct restorable_terms terms = {.job = 7, .host = "here", .n_closing = 1};
 	char want[128];
-	uint64_t closing;
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET, 0), got;
 
 	name_unix();
@@ -261,12 +244,7 @@ TAP_TEST(survey_job__unix_outside)
 			 "holds a unix socket (descriptor 3) that is connected to process %d (",
 			 getpid());
 		ok(strstr(surveyed.text, want) != NULL);
-		if (is_int(surveyed.h.n_files, 4)) {
-			closing = surveyed.h.files[3].inode;
-			terms.closing = &closing;
-			surveyed_judge_with(&terms);
-			is_str(surveyed.text, "");
-		}
+		is_int(surveyed.h.n_files, 4);
 		close(got);
 	}
 	close(fd);

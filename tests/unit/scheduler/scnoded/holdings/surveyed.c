@@ -93,8 +93,10 @@ int surveyed_look(const struct survey_order *order)
 	return survey_job(order, &surveyed.h);
 }
 
-void surveyed_judge_with(const struct restorable_terms *terms)
+void surveyed_judge(void)
 {
+	struct restorable_terms terms = {
+		.job = 7, .host = "here", .ghost_bytes = RESTORABLE_GHOST_BYTES};
 	struct survey_rank rank = {.pid = surveyed.root, .rank = RANK};
 	struct survey_order order = {
 		.root = surveyed.root, .ranks = &rank, .n_ranks = 1, .limit_ms = LIMIT_MS};
@@ -102,21 +104,13 @@ void surveyed_judge_with(const struct restorable_terms *terms)
 	size_t n = 0;
 
 	is_int(surveyed_look(&order), 0);
-	restorable_judge(&surveyed.h, terms, &refusals);
+	restorable_judge(&surveyed.h, &terms, &refusals);
 	*surveyed.text = 0;
 	for (size_t i = 0; i < refusals.n && n < sizeof(surveyed.text); i++)
 		n += (size_t)snprintf(surveyed.text + n, sizeof(surveyed.text) - n, "%s\n",
 				      refusals.lines[i]);
 	is_int(refusals.n_more, 0);
 	refusals_free(&refusals);
-}
-
-void surveyed_judge(void)
-{
-	struct restorable_terms terms = {
-		.job = 7, .host = "here", .ghost_bytes = RESTORABLE_GHOST_BYTES};
-
-	surveyed_judge_with(&terms);
 }
 
 /* All that is refused is one thing of the rank, and this begins its clause. */

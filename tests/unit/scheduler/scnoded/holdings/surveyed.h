@@ -33,8 +33,7 @@ bool surveyed_start(deed deed);
 void surveyed_end(void);
 char *surveyed_path(const char *name); /* in the directory; static */
 int surveyed_look(const struct survey_order *order);
-void surveyed_judge_with(const struct restorable_terms *terms); /* looks before */
-void surveyed_judge(void);
+void surveyed_judge(void); /* looks before */
 /* All that is refused is one thing of the rank, and this begins its clause. */
 void surveyed_expect(const char *file, int line, deed deed, const char *clause);
 void surveyed_nothing(const char *file, int line, deed deed);

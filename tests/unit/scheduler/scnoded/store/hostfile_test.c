@@ -13,7 +13,7 @@ static char why[256];
 static const char *const good =
 	"{\"format\":1, \"job\":7, \"round\":3, \"index\":1, \"n_hosts\":2, \"taken\":1700000000,"
 	" \"host\":\"h1\", \"kernel\":\"6.1.0\", \"criu\":\"4.1\", \"cpu_flags\":\"fpu sse2\","
-	" \"order\":{\"id\":7}, \"ports\":[40000,7],"
+	" \"order\":{\"id\":7},"
 	" \"writables\":[{\"path\":\"/home/u/out\", \"device\":\"0000000000000801\","
 	" \"inode\":\"fedcba9876543210\", \"size\":12}],"
 	" \"files\":[{\"name\":\"pages-1.img\", \"size\":4096, \"crc\":4294967295},"
@@ -44,8 +44,6 @@ TAP_TEST(hostfile_decode__all_fields)
 	is_str(h.criu, "4.1");
 	is_str(h.cpu_flags, "fpu sse2");
 	is_int(json_integer_value(json_object_get(h.order, "id")), 7);
-	is_int(h.n_ports, 2);
-	is_int(h.ports[0], 40000);
 	is_int(h.n_writables, 1);
 	is_str(h.writables[0].path, "/home/u/out");
 	is_int(h.writables[0].device, 0x801);
@@ -137,11 +135,6 @@ TAP_TEST(hostfile_decode__a_wrong_field)
 		{"criu", "\"\""},
 		{"cpu_flags", "\"\\u001b\""},
 		{"order", "[]"},
-		{"ports", "{}"},
-		{"ports", "[0]"},
-		{"ports", "[65536]"},
-		{"ports", "[7,7]"},
-		{"ports", "[\"7\"]"},
 		{"writables", "7"},
 		{"files", "{}"},
 	};
