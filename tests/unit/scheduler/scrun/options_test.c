@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* options: each form against its GNU form, what is refused, and what the refusal says. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -151,6 +152,12 @@ TAP_TEST(options_read__refusal_names_thing_and_remedy)
 					  "--label, --merge and --output"},
 		{"scrun --env =x a", "--env =x: wanted is NAME or NAME=VALUE"},
 		{"scrun --group= a", "--group : wanted is a group of the cluster"},
+		{"scrun --restart 7 a",
+		 "--restart: the job has its program already; leave out \"a\""},
+		{"scrun --restart 7 :",
+		 "--restart: the job has its program already; leave out \":\""},
+		{"scrun -restart", "-restart: its value is missing; wanted is the number of a job, "
+				   "and maybe of a checkpoint, as 7 or 7@3"},
 	};
 	struct line line;
 
@@ -235,4 +242,86 @@ TAP_TEST(options_read__map_is_a_grid_or_any)
 	read_line(&line, "scrun --map cart=1x1x1x1x1x1x1 a");
 	is_int(line.err, -EINVAL);
 	options_fini(&line.options);
+}
+
+TAP_TEST(options_read__restart_names_job_and_checkpoint)
+{
+	static const struct {
+		const char *text;
+		uint64_t id, round;
+	} all[] = {{"scrun --restart 7", 7, 0},
+		   {"scrun -restart 7@3", 7, 3},
+		   {"scrun --restart=9223372036854775807@1", INT64_MAX, 1},
+		   {"scrun --restart 7@9223372036854775807", 7, INT64_MAX},
+		   {"scrun --restart 7 --quiet --label --stdin none --server h:1", 7, 0},
+		   {"scrun --statistics --output f --restart 7 --munge-socket /s", 7, 0}};
+	struct line line;
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		read_line(&line, all[i].text);
+		okf(!line.err, "%s: %s", all[i].text, line.why);
+		is_int(line.options.restart_id, all[i].id);
+		is_int(line.options.restart_round, all[i].round);
+		options_fini(&line.options);
+	}
+	read_line(&line, "scrun a");
+	is_int(line.options.restart_id, 0);
+	options_fini(&line.options);
+}
+
+TAP_TEST(options_read__restart_of_nonsense)
+{
+	static const char *const all[] = {"0",
+					  "-7",
+					  "7@",
+					  "7@0",
+					  "7@-1",
+					  "@3",
+					  "@",
+					  "7@3@",
+					  "7x",
+					  "7@3x",
+					  "7.5",
+					  "9223372036854775808",
+					  "7@9223372036854775808",
+					  "00000000000000000000000000000000000000000000007"};
+	struct line line;
+	char text[128], want[256];
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		snprintf(text, sizeof(text), "scrun --restart %s", all[i]);
+		snprintf(want, sizeof(want),
+			 "--restart %s: wanted is the number of a job, and maybe of a checkpoint, "
+			 "as 7 or 7@3",
+			 all[i]);
+		read_line(&line, text);
+		okf(line.err, "%s: taken", text);
+		is_str(line.why, want);
+		is_int(line.options.restart_id, 0);
+		options_fini(&line.options);
+	}
+}
+
+TAP_TEST(options_read__restart_keeps_what_the_job_has)
+{
+	static const char *const all[] = {
+		"--nodes 2",     "--per-node 2",      "-n 4",        "--group a",
+		"--hosts a",     "--network u",       "--memory 1G", "--timeout 9",
+		"--bind none",   "--class exclusive", "--cores 2",   "--priority 5",
+		"-x A=1",        "--cwd /x",          "--name x",    "--pty",
+		"--no-env A",    "--checkpoint",      "--dry-run",   "--env-file /dev/null",
+		"--map cart=2x2"};
+	struct line line;
+	char text[128];
+
+	for (size_t i = 0; i < 2 * sizeof(all) / sizeof(all[0]); i++) {
+		snprintf(text, sizeof(text),
+			 i % 2 ? "scrun --restart 7 %s" : "scrun %s --restart 7", all[i / 2]);
+		read_line(&line, text);
+		okf(line.err, "%s: taken", text);
+		okf(strstr(line.why, "--restart: the job keeps its hosts, ranks and environment") ==
+			    line.why,
+		    "%s: %s", text, line.why);
+		options_fini(&line.options);
+	}
 }

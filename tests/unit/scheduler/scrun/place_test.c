@@ -43,6 +43,22 @@ TAP_TEST(place_read__a_large_uid)
 	place_free(place);
 }
 
+/* Only the place of a job that starts again tells how many it has. */
+TAP_TEST(place_read__any_number_of_ranks)
+{
+	struct place *place = read_text("{\"id\":7,\"leader\":\"1.2.3.4:7711\",\"uid\":1000,"
+					"\"hosts\":[\"a\",\"b\"],\"ranks\":[2,999998]}",
+					0);
+
+	must(place);
+	is_str(place_name_of(place, 1), "a");
+	is_str(place_name_of(place, 2), "b");
+	is_str(place_name_of(place, 999999), "b");
+	ok(!place_name_of(place, 1000000));
+	ok(place_has(place, 0, 999999) && !place_has(place, 0, 1000000));
+	place_free(place);
+}
+
 #define REST "\"id\":7,\"uid\":0,\"leader\":\"l:1\""
 
 TAP_TEST(place_read__nonsense)
@@ -67,6 +83,20 @@ TAP_TEST(place_read__nonsense)
 	place_free(place);
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
 		okf(!read_text(texts[i], 2), "%s", texts[i]);
+}
+
+TAP_TEST(place_read__nonsense_of_any_number_of_ranks)
+{
+	static const char *const texts[] = {
+		"{" REST ",\"hosts\":[\"a\"],\"ranks\":[]}",
+		"{" REST ",\"hosts\":[\"a\"],\"ranks\":[-1]}",
+		"{" REST ",\"hosts\":[\"a\"],\"ranks\":[\"2\"]}",
+		"{" REST ",\"hosts\":[\"a\"],\"ranks\":[1000001]}",
+		"{" REST ",\"hosts\":[\"a\",\"b\"],\"ranks\":[1000000,1]}",
+		"{" REST ",\"hosts\":[\"a\",\"b\"],\"ranks\":[4294967295,3]}"};
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		okf(!read_text(texts[i], 0), "%s", texts[i]);
 }
 
 TAP_TEST(place_has__ranks_of_the_job_and_of_spawned_worlds)
