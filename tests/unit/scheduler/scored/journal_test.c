@@ -425,3 +425,171 @@ TAP_TEST(journal__what_did_not_wait_for_the_disk_outlives_a_kill)
 	journal_close(j);
 	remove_directory(dir);
 }
+
+/* ---- checkpoints ---- */
+
+static struct journal_checkpoint checkpoint_of(uint64_t job, uint64_t round)
+{
+	return (struct journal_checkpoint){.job = job,
+					   .round = round,
+					   .uid = 4294967294,
+					   .taken = 50,
+					   .bytes = 1ull << 40,
+					   .order = "{\"x\":1}"};
+}
+
+static void list_checkpoint(const struct journal_checkpoint *c, void *owner)
+{
+	char *to = owner;
+
+	sprintf(to + strlen(to), "%llu@%llu ", (unsigned long long)c->job,
+		(unsigned long long)c->round);
+	is_int(c->uid, 4294967294);
+	is_int(c->taken, 50);
+	is_int(c->bytes, 1ull << 40);
+	is_str(c->order, "{\"x\":1}");
+}
+
+static const char *checkpoints(struct journal *j, uint64_t job)
+{
+	static char text[256];
+
+	*text = 0;
+	is_int(journal_checkpoints(j, job, list_checkpoint, text, why, sizeof(why)), 0);
+	return text;
+}
+
+static uint64_t number(struct journal *j, uint64_t job)
+{
+	return journal_checkpoint_number(j, job, why, sizeof(why));
+}
+
+static int complete(struct journal *j, uint64_t job, uint64_t round)
+{
+	struct journal_checkpoint c = checkpoint_of(job, round);
+
+	return journal_checkpoint_done(j, &c, why, sizeof(why));
+}
+
+TAP_TEST(journal_checkpoint_number__each_job_has_its_own)
+{
+	struct journal *j = journal_open(JOURNAL_NONE, why, sizeof(why));
+
+	must(j);
+	is_int(number(j, 7), 1);
+	is_int(number(j, 7), 2);
+	is_int(number(j, 8), 1);
+	is_int(number(j, 7), 3);
+	/* None of them is complete. */
+	is_str(checkpoints(j, 0), "");
+	journal_close(j);
+}
+
+TAP_TEST(journal_checkpoint_number__never_comes_again)
+{
+	char *dir = make_directory();
+	struct journal *j;
+	pid_t child = fork();
+	int status = 0;
+
+	if (!child) {
+		j = journal_open(dir, why, sizeof(why));
+		if (!j || number(j, 7) != 1 || complete(j, 7, 1) || number(j, 7) != 2)
+			_exit(1);
+		raise(SIGKILL);
+	}
+	waitpid(child, &status, 0);
+	ok(WIFSIGNALED(status));
+	j = journal_open(dir, why, sizeof(why));
+	must(j);
+	is_str(checkpoints(j, 7), "7@1 ");
+	is_int(number(j, 7), 3);
+	is_int(complete(j, 7, 3), 0);
+	journal_close(j);
+	j = journal_open(dir, why, sizeof(why));
+	must(j);
+	is_str(checkpoints(j, 7), "7@3 7@1 ");
+	is_int(number(j, 7), 4);
+	journal_close(j);
+	remove_directory(dir);
+}
+
+TAP_TEST(journal_checkpoint_done__last_two_are_kept)
+{
+	struct journal *j = journal_open(JOURNAL_NONE, why, sizeof(why));
+
+	must(j);
+	for (uint64_t round = 1; round <= 6; round++) {
+		is_int(number(j, 7), round);
+		/* 2, 3 and 5 come to nothing. */
+		if (round != 2 && round != 3 && round != 5)
+			is_int(complete(j, 7, round), 0);
+		if (round == 1) {
+			is_int(number(j, 6), 1);
+			is_int(complete(j, 6, 1), 0);
+		}
+		if (round == 5)
+			is_str(checkpoints(j, 7), "7@4 7@1 ");
+	}
+	is_str(checkpoints(j, 7), "7@6 7@4 ");
+	is_str(checkpoints(j, 0), "6@1 7@6 7@4 ");
+	is_str(checkpoints(j, 8), "");
+	is_int(complete(j, 7, 6), 0);
+	is_str(checkpoints(j, 7), "7@6 7@4 ");
+	is_int(number(j, 7), 7);
+	journal_close(j);
+}
+
+TAP_TEST(journal_checkpoints_forget__one_job)
+{
+	char *dir = make_directory();
+	struct journal *j = journal_open(dir, why, sizeof(why));
+
+	must(j);
+	for (uint64_t job = 7; job <= 8; job++) {
+		is_int(number(j, job), 1);
+		is_int(complete(j, job, 1), 0);
+		is_int(number(j, job), 2);
+	}
+	is_int(journal_checkpoints_forget(j, 7, why, sizeof(why)), 0);
+	/* There is nothing any more. */
+	is_int(journal_checkpoints_forget(j, 7, why, sizeof(why)), 0);
+	journal_close(j);
+	is_int(query(dir, "SELECT COUNT(*) FROM checkpoint WHERE job = 7"), 0);
+	j = journal_open(dir, why, sizeof(why));
+	must(j);
+	is_str(checkpoints(j, 0), "8@1 ");
+	is_int(number(j, 8), 3);
+	is_int(number(j, 7), 1);
+	journal_close(j);
+	remove_directory(dir);
+}
+
+TAP_TEST(journal_checkpoint_done__full_disk_is_told)
+{
+	char *dir = make_directory(), *order = calloc(1, 1 << 20);
+	struct journal_checkpoint c = checkpoint_of(7, 1);
+	struct journal *j;
+
+	if (mount("none", dir, "tmpfs", 0, "size=256k,mode=700")) {
+		tap_skip("mounting a small tmpfs needs root");
+		rmdir(dir);
+		free(order);
+		return;
+	}
+	j = journal_open(dir, why, sizeof(why));
+	if (ok(j)) {
+		memset(order, 'x', (1 << 20) - 1);
+		is_int(number(j, 7), 1);
+		c.order = order;
+		is_int(journal_checkpoint_done(j, &c, why, sizeof(why)), -ENOSPC);
+		okf(strstr(why, "make room"), "%s", why);
+		is_str(checkpoints(j, 7), "");
+		is_int(complete(j, 7, 1), 0);
+		is_str(checkpoints(j, 7), "7@1 ");
+		journal_close(j);
+	}
+	umount2(dir, MNT_DETACH);
+	rmdir(dir);
+	free(order);
+}
