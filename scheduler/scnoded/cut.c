@@ -28,7 +28,8 @@ static char *refuse(const struct hostfile *h, const char *path, const char *what
 			   h->host, h->job, h->round, path, what);
 }
 
-static char *cut(const struct hostfile *h, const struct hostfile_writable *file, bool is_same_host)
+static char *cut(const struct hostfile *h, const struct hostfile_writable *file, bool is_same_host,
+		 bool is_checked)
 {
 	int fd = open(file->path, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	struct stat st;
@@ -45,7 +46,8 @@ static char *cut(const struct hostfile *h, const struct hostfile_writable *file,
 	else if ((uint64_t)st.st_size < file->size)
 		text = refuse(h, file->path,
 			      "is smaller than it was then; take an older checkpoint");
-	else if ((uint64_t)st.st_size > file->size && ftruncate(fd, (off_t)file->size))
+	else if (is_checked && (uint64_t)st.st_size > file->size &&
+		 ftruncate(fd, (off_t)file->size))
 		text = refuse(h, file->path, strerror(errno));
 	close(fd);
 	return text;
@@ -66,9 +68,12 @@ char *cut_files(const struct hostfile *h, const char *host, const char *tmp, uid
 	char *text = NULL;
 
 	become_user(uid, gid);
-	for (size_t i = 0; !text && i < h->n_writables; i++)
-		if (!is_below(h->writables[i].path, tmp) &&
-		    !is_below(h->writables[i].path, "/dev/shm"))
-			text = cut(h, &h->writables[i], is_same_host);
+	/* Nothing is lost when one of them is refused: all are looked at first. */
+	for (size_t i = 0; !text && i < 2 * h->n_writables; i++) {
+		const struct hostfile_writable *file = &h->writables[i % h->n_writables];
+
+		if (!is_below(file->path, tmp) && !is_below(file->path, "/dev/shm"))
+			text = cut(h, file, is_same_host, i >= h->n_writables);
+	}
 	return text;
 }
