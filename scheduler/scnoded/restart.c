@@ -66,12 +66,15 @@ static char *group_ranks(struct step *step)
 	struct pidns_table table = {0};
 	int err = nspid_list(step, &table);
 
-	for (size_t i = 0; !err && i < table.n; i++)
+	for (size_t i = 0; !err && i < table.n; i++) {
 		if (table.all[i].inner > INIT_CHILD)
 			err = cgroup_put_rank(step->group, table.all[i].outer);
+		/* One that has ended meanwhile is in no group, but the others are. */
+		if (err == -ESRCH)
+			err = 0;
+	}
 	pidns_fini(&table);
-	/* One that has ended meanwhile is in no group. */
-	if (!err || err == -ESRCH)
+	if (!err)
 		return NULL;
 	return daemon_text("host %s: the restored ranks of job %" PRIu64
 			   " cannot be put into their control group: %s",

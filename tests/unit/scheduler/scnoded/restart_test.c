@@ -332,6 +332,21 @@ TAP_TEST(restart__a_rank_can_not_be_grouped)
 	finish();
 }
 
+/* Its turns and limits are for the others all the same. */
+TAP_TEST(restart__a_rank_has_ended_before_it_is_grouped)
+{
+	forks();
+	t.gone = INIT_PID + 2;
+	ends();
+	heard("hear; rank 1002; rank 1003; rank 1004; wake; restored; ");
+	finish();
+	forks();
+	t.gone = INIT_PID + 4;
+	ends();
+	heard("hear; rank 1002; rank 1003; rank 1004; wake; restored; ");
+	finish();
+}
+
 TAP_TEST(restart_begin__no_memory)
 {
 	begin();
