@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * restart: a job on two hosts that has ended, and its checkpoints. The journal is real, in memory;
+ * the list of jobs, locks and the matrix are fakes.
+ */
+#include "scheduler/scored/restart.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "scheduler/scored/account.h"
+#include "scheduler/scored/jobs_list.h"
+#include "scheduler/scored/locks.h"
+#include "scheduler/scored/nodes.h"
+#include "scheduler/scored/restore.h"
+#include "tests/harness/tap.h"
+#include "tests/unit/scheduler/scored/fake_cluster.h"
+
+#define JOB 7
+#define OWNER 1000
+#define OTHER 1001
+#define HOSTS 2
+
+static struct {
+	struct fake_cluster f;
+	struct sjob *job; /* in the list */
+	bool is_charged, is_unqueued;
+	int place_error;
+	const struct node *locked;
+	const char *missing; /* no memory for that host */
+	char why[512];
+} t;
+
+/* ---- fakes ---- */
+
+struct sjob *jobs_find(const struct scored *d, uint64_t id)
+{
+	return t.job && t.job->id == id ? t.job : NULL;
+}
+
+void jobs_enlist(struct scored *d, struct sjob *job)
+{
+	ok(d == &t.f.d && !t.job);
+	t.job = job;
+}
+
+void jobs_forget(struct scored *d, struct sjob *job)
+{
+	ok(job == t.job);
+	t.job = NULL;
+	order_free(job->order);
+	free(job->hosts);
+	free(job);
+}
+
+void account_charge(struct scored *d, struct sjob *job)
+{
+	ok(job == t.job);
+	t.is_charged = true;
+}
+
+void account_unqueue(struct sjob *job)
+{
+	ok(job == t.job && t.is_charged);
+	t.is_unqueued = true;
+}
+
+struct lock *locks_keep_off(const struct scored *d, const struct node *node, uint64_t job)
+{
+	is_int(job, JOB);
+	return node == t.locked ? (struct lock *)&t : NULL;
+}
+
+void locks_say(struct lock *lock, char *to, size_t size)
+{
+	ok(lock == (struct lock *)&t);
+	snprintf(to, size, "locked by ann: disks");
+}
+
+struct node *nodes_make(struct scored *d, const char *name)
+{
+	static struct node absent;
+
+	if (t.missing && !strcmp(name, t.missing))
+		return NULL;
+	for (size_t h = 0; h < d->n_nodes; h++)
+		if (!strcmp(d->nodes[h]->name, name))
+			return d->nodes[h];
+	return &absent;
+}
+
+int restore_place(struct scored *d, struct sjob *job)
+{
+	ok(job == t.job);
+	return t.place_error;
+}
+
+/* ---- the journal ---- */
+
+static char h0[] = "h0", h1[] = "h1", old_address[] = "10.0.0.9:1", cluster[] = "lab", cwd[] = "/",
+	    variable[] = "A=1", name[] = "a";
+static char *env[] = {variable, NULL}, *none[] = {NULL}, *argv[] = {name, NULL};
+static uint32_t cores[] = {0, 1, 2};
+
+/* To be freed. */
+static char *order_text(uint64_t id, uid_t uid)
+{
+	struct job_app app = {.argv = argv, .env = none, .ranks = 3};
+	struct job job = {.name = name,
+			  .ranks = 3,
+			  .cores = 1,
+			  .cwd = cwd,
+			  .env = env,
+			  .apps = &app,
+			  .n_apps = 1,
+			  .wants_checkpoint = true};
+	struct order_host hosts[HOSTS] = {
+		{.name = h0, .address = old_address, .ranks = 2, .cores = cores, .n_cores = 2},
+		{.name = h1,
+		 .address = old_address,
+		 .first = 2,
+		 .ranks = 1,
+		 .cores = cores,
+		 .n_cores = 1}};
+	struct order order = {.id = id,
+			      .key = 5,
+			      .uid = uid,
+			      .gid = 100,
+			      .cluster = cluster,
+			      .hosts = hosts,
+			      .n_hosts = HOSTS,
+			      .job = &job};
+	json_t *json = order_encode(&order, 0);
+	char *text = json_dumps(json, JSON_COMPACT);
+
+	json_decref(json);
+	return text;
+}
+
+static void record(uint64_t round, const char *order)
+{
+	struct journal_checkpoint c = {.job = JOB,
+				       .round = round,
+				       .uid = OWNER,
+				       .taken = 100 + (int64_t)round,
+				       .bytes = 1000 * round,
+				       .order = order};
+
+	is_int(journal_checkpoint_number(t.f.d.journal, JOB, t.why, sizeof(t.why)), round);
+	is_int(journal_checkpoint_done(t.f.d.journal, &c, t.why, sizeof(t.why)), 0);
+}
+
+static void begin_without(void)
+{
+	memset(&t, 0, sizeof(t));
+	fake_cluster_open(&t.f, HOSTS, 4, 2);
+	t.f.d.journal = journal_open(JOURNAL_NONE, t.why, sizeof(t.why));
+	must(t.f.d.journal);
+}
+
+static void begin(void)
+{
+	char *order = order_text(JOB, OWNER);
+
+	begin_without();
+	record(1, order);
+	record(2, order);
+	free(order);
+}
+
+static void finish(void)
+{
+	if (t.job)
+		jobs_forget(&t.f.d, t.job);
+	journal_close(t.f.d.journal);
+	fake_cluster_close(&t.f);
+}
+
+static void starts(uint64_t round, uid_t uid, bool is_operator, uint64_t want)
+{
+	struct sjob *job = restart_make(&t.f.d, JOB, round, uid, is_operator, t.why, sizeof(t.why));
+
+	okf(job, "%s", t.why);
+	must(job);
+	ok(job == t.job && t.is_charged && t.is_unqueued);
+	is_int(job->id, JOB);
+	is_int(job->uid, OWNER);
+	is_int(job->gid, 100);
+	is_int(job->state, SJOB_STARTING);
+	ok(job->job == job->order->job && job->job->wants_checkpoint);
+	is_int(job->n_hosts, HOSTS);
+	is_int(job->image.round, want);
+	is_int(job->image.taken, 100 + want);
+	is_int(job->image.bytes, 1000 * want);
+	ok(job->submitted > 0 && job->started > 0);
+}
+
+static void is_refused(uint64_t round, uid_t uid, const char *want)
+{
+	t.why[0] = 0;
+	ok(!restart_make(&t.f.d, JOB, round, uid, false, t.why, sizeof(t.why)));
+	is_str(t.why, want);
+	ok(!t.job);
+}
+
+TAP_TEST(restart_make__from_the_last_one)
+{
+	begin();
+	starts(0, OWNER, false, 2);
+	for (size_t h = 0; t.job && h < HOSTS; h++) {
+		ok(t.job->hosts[h].node == &t.f.nodes[h]);
+		is_int(t.job->hosts[h].ranks, 2 - h);
+	}
+	finish();
+}
+
+TAP_TEST(restart_make__from_the_one_before)
+{
+	begin();
+	starts(1, OWNER, false, 1);
+	finish();
+}
+
+#define NONE                                                                                       \
+	"job 7 of yours has no checkpoint; scqueue shows those of jobs that run, and images of a " \
+	"job that went well are removed"
+#define NOT_THAT(round)                                                                            \
+	"job 7 of yours has no checkpoint " round                                                  \
+	"; scrun -restart 7 takes the last one, if there is any"
+
+TAP_TEST(restart_make__no_checkpoint)
+{
+	begin_without();
+	is_refused(0, OWNER, NONE);
+	is_refused(1, OWNER, NOT_THAT("1"));
+	/* One that is not complete is none. */
+	is_int(journal_checkpoint_number(t.f.d.journal, JOB, t.why, sizeof(t.why)), 1);
+	is_refused(0, OWNER, NONE);
+	is_refused(1, OWNER, NOT_THAT("1"));
+	finish();
+}
+
+TAP_TEST(restart_make__another_round)
+{
+	begin();
+	is_refused(3, OWNER, NOT_THAT("3"));
+	is_refused(UINT64_MAX / 2, OWNER, NOT_THAT("9223372036854775807"));
+	finish();
+}
+
+/* The words are those of a job that does not exist. */
+TAP_TEST(restart_make__of_another_user)
+{
+	begin();
+	is_refused(0, OTHER, NONE);
+	is_refused(2, OTHER, NOT_THAT("2"));
+	finish();
+}
+
+/* It stays its user's. */
+TAP_TEST(restart_make__by_an_operator)
+{
+	begin();
+	starts(0, OTHER, true, 2);
+	finish();
+}
+
+TAP_TEST(restart_make__job_has_not_ended)
+{
+	struct sjob *first;
+
+	begin();
+	starts(0, OWNER, false, 2);
+	first = t.job;
+	ok(!restart_make(&t.f.d, JOB, 0, OWNER, false, t.why, sizeof(t.why)));
+	is_str(t.why, "job 7 has not ended; scqueue shows it");
+	ok(t.job == first);
+	finish();
+}
+
+static void not_up(const char *host)
+{
+	char want[200];
+
+	snprintf(want, sizeof(want),
+		 "host %s, which has images of job 7, is not up; try again when scinfo shows it "
+		 "as up",
+		 host);
+	is_refused(0, OWNER, want);
+	ok(!t.is_charged);
+}
+
+TAP_TEST(restart_make__host_is_not_up)
+{
+	begin();
+	t.f.nodes[1].state = NODE_ABSENT;
+	not_up("h1");
+	t.f.nodes[1].state = NODE_UP;
+	t.f.nodes[0].link = NULL;
+	not_up("h0");
+	t.f.nodes[0].link = (struct link *)&t.f;
+	t.missing = "h1";
+	not_up("h1");
+	t.missing = NULL;
+	/* The cluster has none of that name any more. */
+	t.f.d.n_nodes = 1;
+	not_up("h1");
+	t.f.d.n_nodes = HOSTS;
+	starts(0, OWNER, false, 2);
+	finish();
+}
+
+TAP_TEST(restart_make__address_has_changed)
+{
+	begin();
+	starts(0, OWNER, false, 2);
+	must(t.job);
+	for (size_t h = 0; h < HOSTS; h++)
+		is_str(t.job->order->hosts[h].address, t.f.hosts[h].address);
+	ok(strcmp(t.f.hosts[0].address, old_address) != 0);
+	finish();
+}
+
+TAP_TEST(restart_make__cores_are_taken)
+{
+	begin();
+	t.place_error = -EBUSY;
+	is_refused(0, OWNER,
+		   "the cores of job 7 on its hosts are taken by other jobs; try again when they "
+		   "have ended (scqueue)");
+	t.place_error = 0;
+	starts(0, OWNER, false, 2);
+	finish();
+}
+
+TAP_TEST(restart_make__host_is_locked)
+{
+	begin();
+	t.locked = &t.f.nodes[1];
+	is_refused(0, OWNER, "host h1, which has images of job 7, is locked by ann: disks");
+	t.locked = NULL;
+	starts(0, OWNER, false, 2);
+	finish();
+}
+
+TAP_TEST(restart_make__order_is_damaged)
+{
+	static const char *const all[] = {"", "{", "[]", "{}", "7", "{\"id\":7}"};
+	char *order;
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		begin_without();
+		record(1, all[i]);
+		ok(!restart_make(&t.f.d, JOB, 0, OWNER, false, t.why, sizeof(t.why)));
+		okf(strlen(t.why) > 0, "\"%s\"", all[i]);
+		ok(!t.job && !t.is_charged);
+		finish();
+	}
+	begin_without();
+	order = order_text(JOB + 1, OWNER);
+	record(1, order);
+	free(order);
+	is_refused(0, OWNER, "the journal's order of job 7 is damaged");
+	finish();
+}
