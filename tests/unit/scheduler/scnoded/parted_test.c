@@ -103,6 +103,12 @@ bool nspid_is_scstepd(const struct step *step, pid_t pid)
 	return pid == INIT_PID + 1 || pid == INIT_PID + 3;
 }
 
+json_t *order_encode(const struct order *order, size_t here)
+{
+	ok(order == t.step.order);
+	return json_pack("{s:I}", "here", (json_int_t)here);
+}
+
 /* ---- the look ---- */
 
 struct errand *inquiry_start(struct ev_loop *loop, const struct survey_order *order,
@@ -491,5 +497,56 @@ TAP_TEST(parted_forget__while_it_is_dumped)
 {
 	parts_to_be_dumped();
 	parted_forget(&t.step);
+	finish();
+}
+
+#define RESTORED "{\"is_restorable\":true,\"op\":\"rejoined\",\"order\":{\"here\":0},\"pids\":"
+
+/* Its image has the order and the numbers of then. */
+TAP_TEST(parted_restored__is_told_what_has_changed)
+{
+	begin();
+	parted_restored(&t.step);
+	ok(is_woken());
+	is_int(t.n_inquiries, 0);
+	is_answered(RESTORED "[[1,1000],[2,1001],[3,1002],[4,1003]]}");
+	/* From then on it is as any other. */
+	is_answered("{\"op\":\"rejoined\"}");
+	parts();
+	finds(NULL);
+	ok(is_woken());
+	is_answered(WELL);
+	finish();
+}
+
+TAP_TEST(parted_restored__its_processes_can_not_be_listed)
+{
+	begin();
+	t.list_error = -ENOMEM;
+	parted_restored(&t.step);
+	ok(is_woken());
+	is_answered(RESTORED "[]}");
+	finish();
+}
+
+TAP_TEST(parted_restored__is_forgotten_before_it_comes_back)
+{
+	begin();
+	parted_restored(&t.step);
+	ok(is_woken());
+	parted_forget(&t.step);
+	is_answered("{\"op\":\"rejoined\"}");
+	finish();
+}
+
+/* What was known of a life before is gone. */
+TAP_TEST(parted_restored__while_it_was_looked_at)
+{
+	begin();
+	parts();
+	parted_restored(&t.step);
+	ok(t.inquiry.is_stopped);
+	ok(is_woken());
+	is_answered(RESTORED "[[1,1000],[2,1001],[3,1002],[4,1003]]}");
 	finish();
 }
