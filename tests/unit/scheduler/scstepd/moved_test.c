@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* moved: a restored scstepd with two ranks here, and what it is told. Nobody is bound really. */
+#include "scheduler/scstepd/moved.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "scheduler/scstepd/bind.h"
+#include "scheduler/scstepd/ranks.h"
+#include "tests/harness/tap.h"
+
+#define HOSTS 2
+#define RANKS 2
+
+static char cluster[] = "lab", cwd[] = "/", variable[] = "A=1", prog[] = "a";
+static char *env[] = {variable, NULL}, *none[] = {NULL}, *argv[] = {prog, NULL};
+static uint32_t cores[] = {0, 1};
+
+static struct {
+	struct job_app app;
+	struct job job;
+	struct order_host hosts[HOSTS];
+	struct order order;
+	struct step step;
+	struct rank ranks[RANKS];
+	bool has_no_memory; /* for a mask */
+	unsigned int n_bound;
+	unsigned long mask; /* of the last */
+	pid_t bound;
+} t;
+
+size_t ranks_count(const struct ranks *ranks)
+{
+	return RANKS;
+}
+
+struct rank *ranks_at(const struct ranks *ranks, size_t i)
+{
+	return &t.ranks[i];
+}
+
+int bind_mask(const struct bind *bind, uint32_t slot, unsigned long **ret)
+{
+	if (t.has_no_memory)
+		return -ENOMEM;
+	*ret = malloc(sizeof(**ret));
+	if (!*ret)
+		return -ENOMEM;
+	**ret = 1ul << slot;
+	return sizeof(**ret);
+}
+
+int sched_setaffinity(pid_t pid, size_t size, const cpu_set_t *mask)
+{
+	t.n_bound++;
+	t.bound = pid;
+	is_int(size, sizeof(t.mask));
+	memcpy(&t.mask, mask, sizeof(t.mask));
+	return 0;
+}
+
+/* With ranks that are this process and one that is no more. */
+static void begin(void)
+{
+	static const char *const names[] = {"h0", "h1"};
+
+	memset(&t, 0, sizeof(t));
+	t.app = (struct job_app){.argv = argv, .env = none, .ranks = 2 * HOSTS};
+	t.job = (struct job){.name = prog,
+			     .ranks = 2 * HOSTS,
+			     .cores = 1,
+			     .cwd = cwd,
+			     .env = env,
+			     .apps = &t.app,
+			     .n_apps = 1};
+	for (uint32_t h = 0; h < HOSTS; h++)
+		t.hosts[h] = (struct order_host){.name = strdup(names[h]),
+						 .address = strdup("10.0.0.1:1"),
+						 .first = 2 * h,
+						 .ranks = 2,
+						 .cores = cores,
+						 .n_cores = 2};
+	t.order = (struct order){.id = 7,
+				 .key = 5,
+				 .cluster = cluster,
+				 .hosts = t.hosts,
+				 .n_hosts = HOSTS,
+				 .job = &t.job};
+	t.step.order = &t.order;
+	t.ranks[0] = (struct rank){.pid = getpid(), .host_pid = 11, .slot = 0};
+	t.ranks[1] = (struct rank){.pid = 4, .host_pid = 12, .slot = 1, .has_ended = true};
+}
+
+static void finish(void)
+{
+	for (size_t h = 0; h < HOSTS; h++) {
+		free(t.hosts[h].name);
+		free(t.hosts[h].address);
+	}
+}
+
+/* Its order, from other hosts and with another key and cores. */
+static json_t *order_of_now(size_t n_hosts)
+{
+	static char names[][4] = {"n8", "n9"}, addresses[][12] = {"10.9.0.8:1", "10.9.0.9:1"};
+	static uint32_t others[] = {6, 7};
+	struct order_host hosts[HOSTS];
+	struct job_app app = t.app;
+	struct job job = t.job;
+	struct order now = t.order;
+
+	for (size_t h = 0; h < HOSTS; h++) {
+		hosts[h] = t.hosts[h];
+		hosts[h].name = names[h];
+		hosts[h].address = addresses[h];
+		hosts[h].cores = others;
+	}
+	now.hosts = hosts;
+	now.n_hosts = n_hosts;
+	now.key = 6;
+	app.ranks = job.ranks = 2 * (uint32_t)n_hosts;
+	job.apps = &app;
+	now.job = &job;
+	return order_encode(&now, 0);
+}
+
+/* What its image points to is left alone: it is freed here. */
+static void takes(json_t *order, json_t *pids, const char *want)
+{
+	json_t *head = json_pack("{s:o*, s:o*}", "order", order, "pids", pids);
+	struct order_host old[HOSTS];
+
+	memcpy(old, t.hosts, sizeof(old));
+	is_str(moved_take(&t.step, head), want);
+	json_decref(head);
+	for (size_t h = 0; h < HOSTS; h++)
+		if (old[h].name != t.hosts[h].name) {
+			is_str(old[h].address, "10.0.0.1:1");
+			free(old[h].name);
+			free(old[h].address);
+		}
+}
+
+static json_t *pids_of_now(void)
+{
+	return json_pack("[[i, i], [i, i], [i, i]]", 1, 1000, (int)getpid(), 1001, 9, 1009);
+}
+
+TAP_TEST(moved_take__hosts_and_numbers)
+{
+	begin();
+	takes(order_of_now(HOSTS), pids_of_now(), NULL);
+	is_str(t.hosts[0].name, "n8");
+	is_str(t.hosts[1].name, "n9");
+	is_str(t.hosts[1].address, "10.9.0.9:1");
+	/* Its own are kept. */
+	is_int(t.order.key, 5);
+	ok(t.hosts[0].cores == cores);
+	is_int(t.ranks[0].host_pid, 1001);
+	/* That of then is somebody else's now. */
+	is_int(t.ranks[1].host_pid, 0);
+	finish();
+}
+
+/* Of both ranks, one is there. */
+TAP_TEST(moved_take__ranks_are_bound_again)
+{
+	begin();
+	t.ranks[0].slot = 5;
+	takes(order_of_now(HOSTS), pids_of_now(), NULL);
+	is_int(t.n_bound, 1);
+	is_int(t.bound, getpid());
+	is_int(t.mask, 1 << 5);
+	finish();
+	begin();
+	t.has_no_memory = true;
+	takes(order_of_now(HOSTS), pids_of_now(), NULL);
+	is_int(t.n_bound, 0);
+	is_int(t.ranks[0].host_pid, 1001);
+	finish();
+	begin();
+	/* It has ended, and we have not heard of it yet. */
+	t.ranks[0].pid = INT32_MAX;
+	takes(order_of_now(HOSTS), pids_of_now(), NULL);
+	is_int(t.n_bound, 0);
+	finish();
+}
+
+TAP_TEST(moved_take__no_numbers)
+{
+	json_t *const all[] = {NULL, json_array(), json_pack("[[], 3, [i]]", (int)getpid()),
+			       json_pack("{}"), json_pack("[[s, s]]", "1", "2")};
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		begin();
+		takes(order_of_now(HOSTS), all[i], NULL);
+		is_int(t.ranks[0].host_pid, 0);
+		finish();
+	}
+}
+
+static void is_refused(json_t *order, const char *want)
+{
+	begin();
+	takes(order ? order : order_of_now(1), pids_of_now(), want);
+	is_str(t.hosts[0].name, "h0");
+	is_str(t.hosts[1].address, "10.0.0.1:1");
+	is_int(t.ranks[0].host_pid, 11);
+	is_int(t.n_bound, 0);
+	finish();
+}
+
+TAP_TEST(moved_take__order_of_another_job)
+{
+	is_refused(NULL, "the order has another number of hosts than the image");
+	is_refused(json_object(), "scnoded's order makes no sense");
+	is_refused(json_integer(7), "scnoded's order makes no sense");
+}
