@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * restart: a job on two hosts that has ended, and its checkpoints. The journal is real, in memory;
- * the list of jobs, locks and the matrix are fakes.
+ * restart: a job on two hosts that has ended, and its checkpoints. The journal is real, in memory, and
+ * the matrix is real as well. The list of jobs, accounts and locks are fakes.
  */
 #include "scheduler/scored/restart.h"
 
@@ -14,7 +14,7 @@
 #include "scheduler/scored/jobs_list.h"
 #include "scheduler/scored/locks.h"
 #include "scheduler/scored/nodes.h"
-#include "scheduler/scored/restore.h"
+#include "scheduler/scored/turns.h"
 #include "tests/harness/tap.h"
 #include "tests/unit/scheduler/scored/fake_cluster.h"
 
@@ -27,7 +27,7 @@ static struct {
 	struct fake_cluster f;
 	struct sjob *job; /* in the list */
 	bool is_charged, is_unqueued;
-	int place_error;
+	unsigned int n_published;
 	const struct node *locked;
 	const char *missing; /* no memory for that host */
 	char why[512];
@@ -50,6 +50,10 @@ void jobs_forget(struct scored *d, struct sjob *job)
 {
 	ok(job == t.job);
 	t.job = NULL;
+	if (job->place) {
+		matrix_place_fini(job->place, job->n_hosts);
+		free(job->place);
+	}
 	order_free(job->order);
 	free(job->hosts);
 	free(job);
@@ -91,10 +95,9 @@ struct node *nodes_make(struct scored *d, const char *name)
 	return &absent;
 }
 
-int restore_place(struct scored *d, struct sjob *job)
+void turns_publish(struct scored *d)
 {
-	ok(job == t.job);
-	return t.place_error;
+	t.n_published++;
 }
 
 /* ---- the journal ---- */
@@ -325,13 +328,18 @@ TAP_TEST(restart_make__address_has_changed)
 
 TAP_TEST(restart_make__cores_are_taken)
 {
+	struct matrix_host taken = {.host = 1, .cores = cores, .n_cores = 1};
+
 	begin();
-	t.place_error = -EBUSY;
+	/* By jobs that want them alone, in each row. */
+	is_int(matrix_restore(t.f.d.matrix, 8, &taken, 1, true), 0);
 	is_refused(0, OWNER,
 		   "the cores of job 7 on its hosts are taken by other jobs; try again when they "
 		   "have ended (scqueue)");
-	t.place_error = 0;
+	is_int(t.n_published, 0);
+	matrix_remove(t.f.d.matrix, 8);
 	starts(0, OWNER, false, 2);
+	is_int(t.n_published, 1);
 	finish();
 }
 
