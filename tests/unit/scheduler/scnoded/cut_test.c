@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* cut: files of a user, one of which is other than its image says. Run by root it becomes the user. */
+/*
+ * cut: files of a user, one of which is other than its image says. Run by root it becomes the user.
+ */
 #include "scheduler/scnoded/cut.h"
 
 #include <stdio.h>
@@ -155,7 +157,7 @@ TAP_TEST(cut_files__smaller)
 	finish();
 }
 
-/* What was written since is still there when the restart is refused. */
+/* Nothing is lost of other files when the restart is refused. */
 TAP_TEST(cut_files__another_one_is_refused)
 {
 	begin();

@@ -539,7 +539,7 @@ TAP_TEST(parted_restored__is_forgotten_before_it_comes_back)
 	finish();
 }
 
-/* What was known of a life before is gone. */
+/* Nothing that was known of a life before counts. */
 TAP_TEST(parted_restored__while_it_was_looked_at)
 {
 	begin();

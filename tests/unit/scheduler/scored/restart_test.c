@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * restart: a job on two hosts that has ended, and its checkpoints. The journal is real, in memory, and
- * the matrix is real as well. The list of jobs, accounts and locks are fakes.
+ * restart: a job on two hosts that has ended, and its checkpoints. The journal is real, in memory,
+ * and so is the matrix. The list of jobs, accounts and locks are fakes.
  */
 #include "scheduler/scored/restart.h"
 

@@ -128,7 +128,7 @@ static json_t *order_of_now(size_t n_hosts)
 	return order_encode(&now, 0);
 }
 
-/* What its image points to is left alone: it is freed here. */
+/* Strings of its image are left alone, and freed here. */
 static void takes(json_t *order, json_t *pids, const char *want)
 {
 	json_t *head = json_pack("{s:o*, s:o*}", "order", order, "pids", pids);
