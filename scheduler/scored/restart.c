@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "pmcore/util/clock.h"
+#include "scheduler/proto/ops.h"
 #include "scheduler/scored/account.h"
 #include "scheduler/scored/jobs_list.h"
 #include "scheduler/scored/locks.h"
@@ -173,4 +174,48 @@ struct sjob *restart_make(struct scored *d, uint64_t id, uint64_t round, uid_t u
 		return NULL;
 	}
 	return job;
+}
+
+/* 0 or -errno with a sentence. */
+static int remove_images(struct scored *d, const struct order *order, uint64_t round, char *why,
+			 size_t why_size)
+{
+	for (size_t h = 0; h < order->n_hosts; h++) {
+		const struct node *node = nodes_find(d, order->hosts[h].name);
+
+		if (node && node->link)
+			continue;
+		snprintf(why, why_size,
+			 "host %s, which has images of job %" PRIu64 ", is not connected; try "
+			 "again when scinfo shows it as up",
+			 order->hosts[h].name, order->id);
+		return -EHOSTDOWN;
+	}
+	for (size_t h = 0; h < order->n_hosts; h++)
+		nodes_send(nodes_find(d, order->hosts[h].name),
+			   json_pack("{s:s, s:I, s:I, s:s}", "op", OP_IMAGE, "id",
+				     (json_int_t)order->id, "round", (json_int_t)round, "stage",
+				     "remove"));
+	return journal_checkpoints_forget(d->journal, order->id, why, why_size);
+}
+
+int restart_remove(struct scored *d, uint64_t id, uid_t uid, bool is_operator, char *why,
+		   size_t why_size)
+{
+	struct wanted wanted = {.round = 0};
+	struct order *order = NULL;
+	int err;
+
+	if (jobs_find(d, id)) {
+		snprintf(why, why_size, "job %" PRIu64 " has not ended; scqueue shows it", id);
+		return -EBUSY;
+	}
+	err = look_up(d, id, uid, is_operator, &wanted, why, why_size);
+	if (!err)
+		err = decode(&order, wanted.order, why, why_size);
+	if (!err)
+		err = remove_images(d, order, wanted.image.round, why, why_size);
+	order_free(order);
+	free(wanted.order);
+	return err;
 }

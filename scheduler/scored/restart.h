@@ -14,5 +14,11 @@
  */
 struct sjob *restart_make(struct scored *d, uint64_t id, uint64_t round, uid_t uid,
 			  bool is_operator, char *why, size_t why_size);
+/*
+ * Its hosts remove all images of it, and it can not be restarted any more. 0 or -errno with a
+ * sentence.
+ */
+int restart_remove(struct scored *d, uint64_t id, uid_t uid, bool is_operator, char *why,
+		   size_t why_size);
 
 #endif

@@ -22,6 +22,7 @@
 #include "scheduler/scored/checkpoint.h"
 #include "scheduler/scored/migrate.h"
 #include "scheduler/scored/movers.h"
+#include "scheduler/scored/restart.h"
 #include "scheduler/scored/network.h"
 #include "scheduler/scored/nodes.h"
 #include "scheduler/scored/operators.h"
@@ -344,12 +345,28 @@ static void migrate(struct user *user, const json_t *head)
 		refuse_taking(user, error, why);
 }
 
+static void remove_checkpoints(struct user *user, uint64_t id)
+{
+	char why[512];
+
+	if (restart_remove(user->scored, id, link_uid(user->link), is_operator(user), why,
+			   sizeof(why)))
+		refuse(user, "EINVAL", why);
+	else
+		users_say(user, json_pack("{s:s}", "op", OP_OK));
+}
+
 static void checkpoint(struct user *user, const json_t *head)
 {
-	struct sjob *job = job_of(user, head);
+	struct sjob *job;
 	const char *error;
 	char *why = NULL;
 
+	if (json_is_true(json_object_get(head, "is_remove"))) {
+		remove_checkpoints(user, head_number(head, "id"));
+		return;
+	}
+	job = job_of(user, head);
 	if (job && json_is_true(json_object_get(head, "is_try")))
 		why = migrate_try(user, job, &error);
 	else if (job)

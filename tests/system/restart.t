@@ -41,6 +41,12 @@ def restart(lab, number, *, limit=LIMIT):
     return schedlab.wait_until(start, 10) or start() or subprocess.CompletedProcess([], 1, "", "it has not ended")
 
 
+def removed(lab, number):
+    """The command's end, when it has removed them and they are gone."""
+    done = lab.run(SCCHECKPOINT, "--remove", str(number))
+    return done if not any(images(lab, host) for host in lab.hosts) else None
+
+
 def contents(path=FILE):
     with open(path, encoding="ascii") as file:
         return file.read()
@@ -151,14 +157,22 @@ def refusals(lab, env):
     tap.ok(done.returncode and "is another one than it was" in done.stderr, "refused: its file was replaced",
            told(done))
     lab.run("sh", "-c", f"mv {FILE}.old {FILE}")
-    image = f"{IMAGES}/{number}/1/0/pages-1.img"
-    lab.run("sh", "-c", f"cp {image} /run/kept && printf x | dd of={image} conv=notrunc bs=1 seek=4096")
+    image = f"{IMAGES}/{images(lab, 'h0')[0]}/pages-1.img"
+    done = lab.run("sh", "-c", f"cp {image} /run/kept && printf '\\377x' | dd of={image} conv=notrunc bs=1 seek=4096")
+    tap.equal(done.returncode, 0, "an image is damaged")
     done = restart(lab, number)
     tap.ok(done.returncode and "pages-1.img" in done.stderr, "refused: an image that is damaged", told(done))
     tap.equal(lab.settled(), [], "... and nothing is left")
     lab.run("sh", "-c", f"cp /run/kept {image}")
-    done = restart(lab, number)
-    tap.ok(done.returncode == 0 and "OK chronicle" in done.stdout, "mended, it starts", told(done))
+    job = lab.start("-restart", str(number))
+    tap.equal(numbers_of(lab, 1), [number], "mended, it starts")
+    done = lab.run(SCCHECKPOINT, "--remove", str(number))
+    tap.ok(done.returncode == 1 and "has not ended" in done.stderr, "refused: to remove images of a job that runs",
+           told(done))
+    crash(lab, job)
+    done = schedlab.wait_until(lambda: removed(lab, number), 10)
+    tap.ok(done and images(lab, "h0") == images(lab, "h1") == [], "images of a job that has ended are removed",
+           told(done) if done else "")
 
 
 def daemons_die(lab, env, right, content):

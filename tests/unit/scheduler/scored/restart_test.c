@@ -30,6 +30,7 @@ static struct {
 	unsigned int n_published;
 	const struct node *locked;
 	const char *missing; /* no memory for that host */
+	char told[300];      /* the hosts */
 	char why[512];
 } t;
 
@@ -93,6 +94,24 @@ struct node *nodes_make(struct scored *d, const char *name)
 		if (!strcmp(d->nodes[h]->name, name))
 			return d->nodes[h];
 	return &absent;
+}
+
+struct node *nodes_find(const struct scored *d, const char *name)
+{
+	for (size_t h = 0; h < d->n_nodes; h++)
+		if (!strcmp(d->nodes[h]->name, name))
+			return d->nodes[h];
+	return NULL;
+}
+
+void nodes_send(struct node *node, json_t *head)
+{
+	size_t n = strlen(t.told);
+	char *text = json_dumps(head, JSON_COMPACT | JSON_SORT_KEYS);
+
+	snprintf(t.told + n, sizeof(t.told) - n, "%s %s\n", node->name, text);
+	free(text);
+	json_decref(head);
 }
 
 void turns_publish(struct scored *d)
@@ -371,5 +390,45 @@ TAP_TEST(restart_make__order_is_damaged)
 	record(1, order);
 	free(order);
 	is_refused(0, OWNER, "the journal's order of job 7 is damaged");
+	finish();
+}
+
+static void removes(uid_t uid, bool is_operator, int want)
+{
+	t.why[0] = t.told[0] = 0;
+	is_int(restart_remove(&t.f.d, JOB, uid, is_operator, t.why, sizeof(t.why)), want);
+	ok(want ? *t.why && !*t.told : !*t.why);
+}
+
+TAP_TEST(restart_remove__all_images_of_a_job)
+{
+	begin();
+	removes(OWNER + 1, false, -ESRCH);
+	is_str(t.why, NONE);
+	t.f.nodes[1].link = NULL;
+	removes(OWNER, false, -EHOSTDOWN);
+	is_str(t.why, "host h1, which has images of job 7, is not connected; try again when scinfo "
+		      "shows it as up");
+	t.f.nodes[1].link = t.f.nodes[0].link;
+	removes(OWNER, false, 0);
+	is_str(t.told, "h0 {\"id\":7,\"op\":\"image\",\"round\":2,\"stage\":\"remove\"}\n"
+		       "h1 {\"id\":7,\"op\":\"image\",\"round\":2,\"stage\":\"remove\"}\n");
+	removes(OWNER, false, -ESRCH);
+	is_refused(0, OWNER, NONE);
+	finish();
+}
+
+TAP_TEST(restart_remove__by_an_operator)
+{
+	begin();
+	removes(OWNER + 1, true, 0);
+	finish();
+}
+
+TAP_TEST(restart_remove__job_has_not_ended)
+{
+	begin();
+	starts(0, OWNER, false, 2);
+	removes(OWNER, false, -EBUSY);
 	finish();
 }
