@@ -15,6 +15,7 @@
 #include "scheduler/proto/head.h"
 #include "scheduler/proto/messages_check.h"
 #include "scheduler/proto/ops.h"
+#include "scheduler/scnoded/images.h"
 #include "scheduler/scnoded/nspid.h"
 #include "scheduler/scnoded/parted.h"
 #include "scheduler/scnoded/steps.h"
@@ -214,6 +215,7 @@ static void answer_return(struct step *step)
 
 	if (!head)
 		return;
+	images_missed(step);
 	link_send(step->control, head, NULL, 0);
 	steps_invite(step);
 }

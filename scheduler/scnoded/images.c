@@ -8,6 +8,7 @@
 #include "scheduler/proto/head.h"
 #include "scheduler/scnoded/errand.h"
 #include "scheduler/scnoded/images_work.h"
+#include "scheduler/scnoded/record.h"
 #include "scheduler/scnoded/turn.h"
 
 #define DISK_S 120 /* to prepare, to commit and to drop */
@@ -119,6 +120,19 @@ static void drop_soon(struct images *images)
 		drop(images);
 }
 
+/* All that are neither kept nor dropped yet, of @step or (NULL) of all jobs. */
+static void drop_open(struct scnoded *d, const struct step *step)
+{
+	struct images *images, *next;
+
+	for (images = TAILQ_FIRST(&d->images); images; images = next) {
+		next = TAILQ_NEXT(images, all);
+		if ((!step || images->step == step) && images->stage != COMMITTING &&
+		    images->stage != DROPPING)
+			drop_soon(images);
+	}
+}
+
 static struct images *add(struct scnoded *d, uint64_t job, uint64_t round, images_tell *tell)
 {
 	struct images *images = calloc(1, sizeof(*images));
@@ -183,6 +197,8 @@ static const char *prepare(struct step *step, uint64_t round, images_tell *tell)
 	pid_t *members = NULL;
 	ssize_t n = step->group ? cgroup_pids(step->group, &members) : 0;
 	struct images_work work = {.criu_said = d->options.criu,
+				   .init = step->pid,
+				   .tmp = step->tmp,
 				   .members = members,
 				   .n_members = n > 0 ? (size_t)n : 0};
 	bool has_begun = false;
@@ -201,15 +217,30 @@ static const char *prepare(struct step *step, uint64_t round, images_tell *tell)
 
 /* ---- dumped and written ---- */
 
-bool images_are_wanted(const struct step *step)
+static struct images *find_ready(const struct step *step)
 {
-	const struct images *images;
+	struct images *images;
 
 	TAILQ_FOREACH(images, &step->daemon->images, all)
-		if (images->step == step && images->stage == READY && !images->errand &&
-		    !images->is_unwanted)
-			return true;
-	return false;
+		if (images->step == step && images->stage == READY && !images->is_unwanted)
+			return images;
+	return NULL;
+}
+
+bool images_are_wanted(const struct step *step)
+{
+	return find_ready(step);
+}
+
+void images_missed(struct step *step)
+{
+	struct images *images = find_ready(step);
+
+	if (!images)
+		return;
+	images->stage = DUMPING;
+	report(images, "the ranks go on, and were not written down");
+	drop_soon(images);
 }
 
 /* The switch thread may freeze the job again. */
@@ -218,8 +249,10 @@ static void go_on(struct images *images, const char *text)
 	struct step *step = images->step;
 
 	images->stage = WRITING;
-	if (!step)
+	/* One that is being cleared away has no groups any more. */
+	if (!step || step->is_leaving || !step->group)
 		return;
+	record_mark(step->daemon->options.run, step->id, RECORD_DUMPED, false);
 	if (turn_take(step->daemon->turn, step->id, step->group))
 		daemon_say("job %" PRIu64 ": no memory; it is not frozen any more", step->id);
 	images->dumped(step, text);
@@ -257,16 +290,15 @@ void images_dump(struct step *step, const struct survey_order *order, images_dum
 						.has = "written",
 						.work = images_work_write,
 						.said = on_progress};
-	struct images *images;
+	struct images *images = find_ready(step);
 	struct images_work work = {
 		.survey = order, .order = step->order, .init = step->pid, .tmp = step->tmp};
 
-	TAILQ_FOREACH(images, &step->daemon->images, all)
-		if (images->step == step && images->stage == READY)
-			break;
 	work.criu = images->criu;
 	images->stage = DUMPING;
 	images->dumped = done;
+	/* A scnoded that is started anew meanwhile leaves the job to CRIU. */
+	record_mark(step->daemon->options.run, step->id, RECORD_DUMPED, true);
 	/* A group that is frozen under a CRIU has both stand still. */
 	turn_drop(step->daemon->turn, step->id);
 	if (!begin(images, &kind, &work, on_written)) {
@@ -340,6 +372,8 @@ static const char *obey(struct scnoded *d, struct step *step, const json_t *head
 			return "its scnoded has just begun";
 		if (!step || step->is_leaving || images)
 			return "the job does not run there, or is being written already";
+		/* Of a round that scored has forgotten, as it was started anew. */
+		drop_open(d, step);
 		return prepare(step, head_number(head, "round"), tell);
 	}
 	if (!strcmp(stage, "remove")) {
@@ -371,18 +405,19 @@ void images_told(struct scnoded *d, struct step *step, const json_t *head, image
 	free(text);
 }
 
+void images_drop_all(struct scnoded *d)
+{
+	drop_open(d, NULL);
+}
+
 void images_forget(struct step *step)
 {
-	struct images *images, *next;
+	struct images *images;
 
-	for (images = TAILQ_FIRST(&step->daemon->images); images; images = next) {
-		next = TAILQ_NEXT(images, all);
-		if (images->step != step)
-			continue;
-		images->step = NULL;
-		if (images->stage != COMMITTING && images->stage != DROPPING)
-			drop_soon(images);
-	}
+	drop_open(step->daemon, step);
+	TAILQ_FOREACH(images, &step->daemon->images, all)
+		if (images->step == step)
+			images->step = NULL;
 }
 
 void images_close(struct scnoded *d)

@@ -31,6 +31,13 @@ bool images_are_wanted(const struct step *step);
  * the job ends before. After it the images go to the disk.
  */
 void images_dump(struct step *step, const struct survey_order *order, images_dumped *done);
+/*
+ * The job's scstepd is back. If a dump was wanted, and there was none, scored is told so, and
+ * nothing is wanted any more.
+ */
+void images_missed(struct step *step);
+/* The link to scored was lost: it may never say what becomes of them. */
+void images_drop_all(struct scnoded *d);
 /* The job has ended. */
 void images_forget(struct step *step);
 /* scnoded ends, and leaves to the next one what is being written. */

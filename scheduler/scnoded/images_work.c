@@ -3,9 +3,11 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statvfs.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -51,10 +53,20 @@ static void say_criu(const struct criu *criu)
 	errand_say(said);
 }
 
+/* Bytes in a file system in memory of the job. */
+static uint64_t files_of(pid_t init, const char *path)
+{
+	char there[PATH_MAX + 64];
+	struct statvfs fs;
+
+	snprintf(there, sizeof(there), "/proc/%d/root%s", (int)init, path);
+	return statvfs(there, &fs) ? 0 : (uint64_t)(fs.f_blocks - fs.f_bfree) * fs.f_frsize;
+}
+
 void images_work_prepare(const void *input, char *ret)
 {
 	const struct images_work *work = input;
-	uint64_t bytes = 0;
+	uint64_t bytes = files_of(work->init, "/dev/shm") + files_of(work->init, work->tmp);
 	struct criu criu;
 	char *text = criu_find(&criu, work->criu_said, work->host);
 
@@ -231,6 +243,26 @@ static char *check_processor(const struct images_work *work, const struct hostfi
 	return text;
 }
 
+/* Numbers of jobs and users may mean others than then: CRIU restores those of the images. */
+static char *check_order(const struct images_work *work, const struct hostfile *about)
+{
+	const struct order *now = work->order;
+	struct order *then;
+	char why[200], *text = NULL;
+
+	if (order_decode(&then, about->order, why, sizeof(why)))
+		return daemon_text("host %s: the images of job %" PRIu64 " have no order: %s",
+				   work->host, work->place.job, why);
+	if (then->id != now->id || then->uid != now->uid || then->gid != now->gid ||
+	    then->key != now->key || then->n_hosts != now->n_hosts)
+		text = daemon_text("host %s: the images of job %" PRIu64 " are of another job of "
+				   "that number; remove %s/%" PRIu64 " there",
+				   work->host, work->place.job, work->place.directory,
+				   work->place.job);
+	order_free(then);
+	return text;
+}
+
 void images_work_verify(const void *input, char *ret)
 {
 	const struct images_work *work = input;
@@ -240,6 +272,8 @@ void images_work_verify(const void *input, char *ret)
 
 	if (!text)
 		text = store_verify(&work->place, &about);
+	if (!text)
+		text = check_order(work, &about);
 	if (!text)
 		text = check_processor(work, &about);
 	if (!text)

@@ -17,7 +17,7 @@ struct images_work {
 	const char *criu_said; /* to prepare: path of CRIU, NULL = that of PATH */
 	const pid_t *members;  /* to prepare: the job's processes, whose memory is counted */
 	size_t n_members;
-	/* to write: */
+	/* to write, and the last two to prepare: */
 	struct criu criu;
 	const struct survey_order *survey;
 	const struct order *order;

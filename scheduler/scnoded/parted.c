@@ -69,6 +69,9 @@ void parted_announced(struct step *step, const json_t *head)
 	size_t n = json_array_size(ranks);
 	struct pidns_table table = {0};
 
+	/* It has come back by itself, and parts again before it got its answer. */
+	if (step->parted && step->parted->is_dumped)
+		return;
 	if (n > step->order->hosts[step->order->here].ranks)
 		n = step->order->hosts[step->order->here].ranks;
 	parted_forget(step);

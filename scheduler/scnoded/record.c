@@ -189,6 +189,30 @@ int record_process(const char *run, uint64_t id, pid_t pid)
 	return err;
 }
 
+void record_mark(const char *run, uint64_t id, const char *mark, bool is_set)
+{
+	char path[PATH_MAX];
+	int fd;
+
+	record_path(run, id, mark, path);
+	if (!is_set) {
+		unlink(path);
+		return;
+	}
+	/* Without it a scnoded that is killed just now is less patient. */
+	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	if (fd >= 0)
+		close(fd);
+}
+
+bool record_has_mark(const char *run, uint64_t id, const char *mark)
+{
+	char path[PATH_MAX];
+
+	record_path(run, id, mark, path);
+	return !access(path, F_OK);
+}
+
 static json_t *read_json(const char *run, uint64_t id, const char *file)
 {
 	char path[PATH_MAX];

@@ -7,6 +7,7 @@
 #define SCHEDULER_SCNODED_RECORD_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -14,7 +15,9 @@
 #include "scheduler/proto/order.h"
 
 #define RECORD_TMP "tmp"
-#define RECORD_SHM "shm" /* of a job with namespaces: leads to the host's /dev/shm */
+#define RECORD_DUMPED "dumped"     /* CRIU writes its processes down */
+#define RECORD_RESTORED "restored" /* CRIU makes them */
+#define RECORD_SHM "shm"           /* of a job with namespaces: leads to the host's /dev/shm */
 
 /* The run directory and what is always in it. 0 or -errno with a sentence. */
 int record_open(const char *run, char *why, size_t why_size);
@@ -35,6 +38,9 @@ int record_make(const char *run, const struct order *order, uint64_t tmp_bytes, 
  * process. 0 or -errno.
  */
 int record_process(const char *run, uint64_t id, pid_t pid);
+/* Something is under way with it, which a scnoded that is started anew must know. */
+void record_mark(const char *run, uint64_t id, const char *mark, bool is_set);
+bool record_has_mark(const char *run, uint64_t id, const char *mark);
 /* The order that an earlier scnoded wrote; *@pid 0 = its scstepd is gone. NULL: unreadable. */
 struct order *record_read(const char *run, uint64_t id, pid_t *pid);
 /* Removes all of it, whatever the user has put there. */

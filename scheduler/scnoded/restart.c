@@ -15,7 +15,8 @@
 #include "scheduler/scnoded/nspid.h"
 #include "scheduler/scnoded/parted.h"
 
-#define VERIFY_S 3600 /* all images are read: a terabyte by a slow disk */
+#define VERIFY_S 3600    /* all images are read: a terabyte by a slow disk */
+#define RESTORE_S 3600.0 /* and by CRIU */
 
 struct restart {
 	struct step *step;
@@ -24,6 +25,7 @@ struct restart {
 	struct errand *errand; /* that verifies; NULL: it is done */
 	struct criu criu;
 	ev_io told; /* what the helper of process 1 says */
+	ev_timer limit;
 	struct restore_answer answer;
 };
 
@@ -34,6 +36,7 @@ void restart_forget(struct step *step)
 	if (!restart)
 		return;
 	errand_stop(restart->errand);
+	ev_timer_stop(step->daemon->loop, &restart->limit);
 	if (restart->told.fd >= 0) {
 		ev_io_stop(step->daemon->loop, &restart->told);
 		close(restart->told.fd);
@@ -105,6 +108,18 @@ static void on_told(struct ev_loop *loop, ev_io *watcher, int events)
 	owner->restored(step);
 }
 
+static void on_limit(struct ev_loop *loop, ev_timer *timer, int events)
+{
+	struct restart *restart = timer->data;
+
+	(void)loop;
+	(void)events;
+	fail(restart->step,
+	     daemon_text("host %s: CRIU has not restored job %" PRIu64 " within %.0f s; look after "
+			 "the file systems of that host, then try again",
+			 restart->step->daemon->name, restart->step->id, RESTORE_S));
+}
+
 /* ---- they are restored ---- */
 
 static void on_verified(const char *text, void *owner)
@@ -132,6 +147,7 @@ static void on_verified(const char *text, void *owner)
 	}
 	ev_io_set(&restart->told, told, EV_READ);
 	ev_io_start(step->daemon->loop, &restart->told);
+	ev_timer_start(step->daemon->loop, &restart->limit);
 	restart->events->forked(step);
 }
 
@@ -166,6 +182,8 @@ void restart_begin(struct step *step, uint64_t round, const struct restart_event
 						      .round = round,
 						      .index = (uint32_t)step->order->here};
 		ev_init(&restart->told, on_told);
+		ev_timer_init(&restart->limit, on_limit, RESTORE_S, 0);
+		restart->limit.data = restart;
 		restart->told.fd = -1;
 		restart->told.data = restart;
 		work = (struct images_work){.place = restart->place,

@@ -34,6 +34,7 @@
 #define VANISHED_S 1.0  /* one that closed its link without a word comes back or ends by then */
 #define END_ALL_S (STOP_S + END_S + 2.0)
 #define LIMIT_AGAIN_S 0.05
+#define DUMP_S 600.0 /* a CRIU that a scnoded before us has started is done by then */
 #define EXIT_LOST 123
 
 /* ---- the end ---- */
@@ -357,6 +358,7 @@ static char *make_group(struct step *step)
 
 static void on_forked(struct step *step)
 {
+	record_mark(step->daemon->options.run, step->id, RECORD_RESTORED, true);
 	record_process(step->daemon->options.run, step->id, step->pid);
 	watch(step);
 }
@@ -364,6 +366,7 @@ static void on_forked(struct step *step)
 static void on_restored(struct step *step)
 {
 	step->is_begun = true;
+	record_mark(step->daemon->options.run, step->id, RECORD_RESTORED, false);
 	uplink_tell_started(step->daemon, step->id);
 	steps_await_return(step);
 }
@@ -476,6 +479,8 @@ static void take_over(struct scnoded *d, uint64_t id)
 	pid_t pid;
 	struct order *order = record_read(d->options.run, id, &pid);
 	struct step *step = order ? new_step(d, order) : NULL;
+	/* Then CRIU may still work on it, and the switch thread keeps away from it for good. */
+	bool is_dumped = record_has_mark(d->options.run, id, RECORD_DUMPED);
 
 	if (!step) {
 		daemon_say("job %llu left an unreadable record, which is removed",
@@ -492,7 +497,8 @@ static void take_over(struct scnoded *d, uint64_t id)
 		free(memory_hold(step));
 		/* The next slot table says which job has its turn. */
 		cgroup_freeze(step->group, false);
-		turn_take(d->turn, id, step->group);
+		if (!is_dumped)
+			turn_take(d->turn, id, step->group);
 	}
 	if (pid <= 0) {
 		steps_leave(step, "its scstepd ended while no scnoded was there");
@@ -503,9 +509,13 @@ static void take_over(struct scnoded *d, uint64_t id)
 	watch(step);
 	if (step->is_leaving)
 		return;
+	if (record_has_mark(d->options.run, id, RECORD_RESTORED)) {
+		steps_leave(step, "its scnoded was started anew while it was restored");
+		return;
+	}
 	/* it may have parted from the scnoded before */
 	parted_wake(step);
-	steps_await_return(step);
+	limit(step, is_dumped ? DUMP_S : REJOIN_S);
 }
 
 /* Groups without a record: the run directory was lost. */

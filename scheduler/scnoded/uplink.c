@@ -355,6 +355,7 @@ static void lost(struct uplink *up, const char *why)
 	up->was_told = true;
 	up->link = NULL;
 	up->is_registered = false;
+	images_drop_all(up->daemon);
 	hostlock_lose(&up->daemon->lock_told, awake_now(&up->daemon->awake, clock_monotonic_ns()));
 	ev_timer_set(&up->again, was_registered ? UPLINK_SOON_S : UPLINK_AGAIN_S, 0);
 	ev_timer_start(up->daemon->loop, &up->again);

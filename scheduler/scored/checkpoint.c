@@ -206,13 +206,14 @@ bool checkpoint_stood(struct scored *d, struct node *node, const json_t *head)
 /* Nobody restarts it. */
 static void remove_images(struct scored *d, const struct sjob *job)
 {
+	/* Also those that only some hosts have committed. */
+	uint64_t round = job->image.round ? job->image.round : 1;
 	char why[512];
 
 	for (size_t h = 0; h < job->n_hosts; h++)
-		nodes_send(job->hosts[h].node,
-			   json_pack("{s:s, s:I, s:I, s:s}", "op", OP_IMAGE, "id",
-				     (json_int_t)job->id, "round", (json_int_t)job->image.round,
-				     "stage", "remove"));
+		nodes_send(job->hosts[h].node, json_pack("{s:s, s:I, s:I, s:s}", "op", OP_IMAGE,
+							 "id", (json_int_t)job->id, "round",
+							 (json_int_t)round, "stage", "remove"));
 	if (journal_checkpoints_forget(d->journal, job->id, why, sizeof(why)))
 		daemon_say("checkpoints of job %llu: %s", (unsigned long long)job->id, why);
 }
@@ -226,7 +227,7 @@ void checkpoint_forget_job(struct scored *d, struct sjob *job)
 		c->round.is_asked = false;
 		go_on(c, round_fail(&c->round, "the job has ended"));
 	}
-	if (job->image.round && !job->code)
+	if (job->job->wants_checkpoint && job->n_hosts && !job->code)
 		remove_images(d, job);
 }
 

@@ -271,6 +271,7 @@ struct sjob *jobs_restart(struct scored *d, struct user *user, uint64_t id, uint
 	if (!send_out(d, job, why, why_size)) {
 		matrix_remove(d->matrix, job->id);
 		jobs_forget(d, job);
+		turns_publish(d);
 		return NULL;
 	}
 	job->user = user;

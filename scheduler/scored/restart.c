@@ -79,7 +79,7 @@ static int find_hosts(struct scored *d, struct sjob *job, char *why, size_t why_
 		char *address = node && node->host ? strdup(node->host->address) : NULL;
 
 		job->hosts[h] = (struct sjob_host){.node = node, .ranks = host->ranks};
-		if (!node || !node->link || node->state != NODE_UP) {
+		if (!node || !node->host || !node->link || node->state != NODE_UP) {
 			free(address);
 			snprintf(why, why_size,
 				 "host %s, which has images of job %" PRIu64 ", is not up; try "

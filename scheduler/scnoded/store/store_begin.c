@@ -11,6 +11,8 @@
 
 #include "scheduler/scnoded/store/store_inside.h"
 
+#define RESERVE_SHARE 20 /* of the file system is left free */
+
 /* The parents of the directory are somebody else's to make. */
 static char *make_top(const struct store_place *place, const char *host)
 {
@@ -32,12 +34,14 @@ static char *make_top(const struct store_place *place, const char *host)
 static char *judge_room(const struct store_place *place, const char *host, int fd, uint64_t bytes)
 {
 	struct statvfs fs;
-	uint64_t room;
+	uint64_t room, left;
 
 	if (fstatvfs(fd, &fs))
 		return store_failed(place, host, errno, "its free space cannot be seen");
-	if (__builtin_mul_overflow((uint64_t)fs.f_bavail, (uint64_t)fs.f_frsize, &room) ||
-	    room >= bytes)
+	/* Jobs of users fill no disk to the last block. */
+	left = fs.f_blocks / RESERVE_SHARE;
+	left = fs.f_bavail > left ? fs.f_bavail - left : 0;
+	if (__builtin_mul_overflow(left, (uint64_t)fs.f_frsize, &room) || room >= bytes)
 		return NULL;
 	return store_wrong(place, host,
 			   "the images need %llu bytes and %llu are free: %llu are missing; make "

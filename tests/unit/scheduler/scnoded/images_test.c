@@ -12,6 +12,7 @@
 
 #include "scheduler/scnoded/errand.h"
 #include "scheduler/scnoded/images_work.h"
+#include "scheduler/scnoded/record.h"
 #include "tests/harness/tap.h"
 
 #define JOB 7
@@ -29,6 +30,7 @@ static struct {
 	struct errand errand; /* the last one */
 	bool is_busy;         /* it has not ended */
 	bool has_no_memory;   /* for an errand */
+	bool is_marked;       /* as one that is being dumped */
 	char heard[600];      /* errands, what scored is told, and what the job's turn does */
 } t;
 
@@ -65,6 +67,13 @@ char *daemon_text(const char *format, ...)
 	return text;
 }
 
+void record_mark(const char *run, uint64_t id, const char *mark, bool is_set)
+{
+	is_str(mark, RECORD_DUMPED);
+	ok(t.is_marked != is_set);
+	t.is_marked = is_set;
+}
+
 struct errand *errand_start(struct ev_loop *loop, const struct errand_kind *kind, uint64_t job,
 			    const char *host, const void *input, errand_done *done, void *owner)
 {
@@ -72,7 +81,6 @@ struct errand *errand_start(struct ev_loop *loop, const struct errand_kind *kind
 
 	if (t.has_no_memory)
 		return NULL;
-	ok(!t.is_busy);
 	t.is_busy = true;
 	t.errand = (struct errand){kind, done, owner};
 	is_int(work->place.job, job);
@@ -174,6 +182,12 @@ static void open_all(void)
 static void close_all(void)
 {
 	ok(TAILQ_EMPTY(&t.d.images));
+	images_close(&t.d);
+}
+
+/* With errands that have not ended. */
+static void close_lost(void)
+{
 	images_close(&t.d);
 }
 
@@ -411,6 +425,60 @@ TAP_TEST(images_open__what_is_left)
 	heard("log a disk error; ");
 	prepared();
 	order("abandon", 2);
+	ends(NULL);
+	close_all();
+}
+
+/* A round of a scored that was started anew since. */
+TAP_TEST(images__of_an_older_round)
+{
+	open_all();
+	prepared();
+	order("prepare", 3);
+	heard("scnoded-drop 2; scnoded-prepare 3; ");
+	close_lost();
+}
+
+TAP_TEST(images_drop_all__scored_is_lost)
+{
+	open_all();
+	written();
+	images_drop_all(&t.d);
+	heard("scnoded-drop 2; ");
+	images_drop_all(&t.d);
+	heard("");
+	ends(NULL);
+	close_all();
+}
+
+/* scstepd came back, and nobody has looked at its processes. */
+TAP_TEST(images_missed__no_dump)
+{
+	open_all();
+	images_missed(&t.step);
+	prepared();
+	images_missed(&t.step);
+	heard("told dump 2: 0 bytes, the ranks go on, and were not written down; scnoded-drop 2; ");
+	ends(NULL);
+	written();
+	images_missed(&t.step);
+	heard("");
+	images_forget(&t.step);
+	ends(NULL);
+	close_all();
+}
+
+/* Its groups are gone, and so is its place among those that take turns. */
+TAP_TEST(images__dumped_while_the_job_is_cleared_away)
+{
+	open_all();
+	prepared();
+	dump();
+	*t.heard = 0;
+	t.step.is_leaving = true;
+	t.step.group = NULL;
+	ends("CRIU has failed");
+	heard("told dump 2: 0 bytes, CRIU has failed; scnoded-drop 2; ");
 	ends(NULL);
 	close_all();
 }

@@ -5,6 +5,7 @@
  */
 #include "scheduler/scnoded/images_work.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,8 @@
 static struct {
 	const char *criu, *verify, *cut; /* why not */
 	char flags[8192];                /* of the processor when the images were written */
+	struct order then;               /* the order of the images */
+	bool is_broken;                  /* that */
 	char heard[400];
 } t;
 
@@ -56,6 +59,27 @@ char *cut_files(const struct hostfile *h, const char *host, const char *tmp, uid
 	is_int(uid, 1000);
 	is_int(gid, 100);
 	return refuse("cut; ", t.cut);
+}
+
+int order_decode(struct order **ret, const json_t *from, char *why, size_t why_size)
+{
+	*ret = malloc(sizeof(**ret));
+	**ret = t.then;
+	if (!t.is_broken)
+		return 0;
+	free(*ret);
+	snprintf(why, why_size, "it has no hosts");
+	return -EINVAL;
+}
+
+json_t *order_encode(const struct order *order, size_t here)
+{
+	return NULL;
+}
+
+void order_free(struct order *order)
+{
+	free(order);
 }
 
 bool errand_say(const char *text)
@@ -121,20 +145,22 @@ ssize_t writables_list(const struct holdings *h, struct writable **ret)
 
 /* ---- */
 
+static const struct order now = {.id = 7, .key = 5, .uid = 1000, .gid = 100, .n_hosts = 2};
+
 static void begin(void)
 {
 	memset(&t, 0, sizeof(t));
+	t.then = now;
 }
 
 /* It is refused with @text, "" = not at all, after calls. */
 static void verifies(const char *text, const char *calls)
 {
 	static char ret[ERRAND_TEXT_MAX];
-	static const struct order order = {.uid = 1000, .gid = 100};
-	static const struct images_work work = {.place = {.job = 7},
+	static const struct images_work work = {.place = {.directory = "/images", .job = 7},
 						.host = HOST,
 						.criu_said = "/opt/my criu/criu",
-						.order = &order,
+						.order = &now,
 						.tmp = "/tmp/job"};
 
 	t.heard[0] = 0;
@@ -270,4 +296,27 @@ TAP_TEST(images_work_criu__nonsense)
 	is_int(strlen(criu.program), sizeof(criu.program) - 1);
 	strcat(text, "/");
 	ok(!images_work_criu(text, &criu));
+}
+
+/* Numbers of jobs were begun anew, or the user is another one. */
+TAP_TEST(images_work_verify__of_another_job)
+{
+	const struct order others[] = {
+		{.id = 8, .key = 5, .uid = 1000, .gid = 100, .n_hosts = 2},
+		{.id = 7, .key = 6, .uid = 1000, .gid = 100, .n_hosts = 2},
+		{.id = 7, .key = 5, .uid = 0, .gid = 100, .n_hosts = 2},
+		{.id = 7, .key = 5, .uid = 1000, .gid = 0, .n_hosts = 2},
+		{.id = 7, .key = 5, .uid = 1000, .gid = 100, .n_hosts = 3},
+	};
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
+		begin();
+		t.then = others[i];
+		verifies("host n1: the images of job 7 are of another job of that number; remove "
+			 "/images/7 there",
+			 "find; verify; ");
+	}
+	begin();
+	t.is_broken = true;
+	verifies("host n1: the images of job 7 have no order: it has no hosts", "find; verify; ");
 }

@@ -550,3 +550,16 @@ TAP_TEST(parted_restored__while_it_was_looked_at)
 	is_answered(RESTORED "[[1,1000],[2,1001],[3,1002],[4,1003]]}");
 	finish();
 }
+
+/* Its user has it part again while CRIU works: that counts for nothing. */
+TAP_TEST(parted_announced__while_it_is_dumped)
+{
+	parts_to_be_dumped();
+	ok(!parted_back(&t.step));
+	t.step.control = (struct link *)&t;
+	announces("[[3,0]]");
+	t.dumped(&t.step, NULL);
+	is_int(t.n_awaited, 1);
+	is_answered(WELL);
+	finish();
+}

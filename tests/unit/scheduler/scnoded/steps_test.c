@@ -39,6 +39,8 @@ static struct world {
 	bool is_gone;  /* scored was told */
 } w;
 
+static const char *mark_there; /* in the record; or NULL */
+
 size_t record_list(const char *run, uint64_t **ids)
 {
 	(void)run;
@@ -118,6 +120,17 @@ void uplink_tell_migrated(struct scnoded *d, uint64_t id, uint64_t serial, bool 
 	(void)d, (void)id, (void)serial, (void)is_changed, (void)text, (void)stood_s;
 }
 
+void record_mark(const char *run, uint64_t id, const char *mark, bool is_set)
+{
+	(void)run, (void)id, (void)mark, (void)is_set;
+}
+
+bool record_has_mark(const char *run, uint64_t id, const char *mark)
+{
+	(void)run, (void)id;
+	return mark_there && !strcmp(mark, mark_there);
+}
+
 bool images_are_wanted(const struct step *step)
 {
 	(void)step;
@@ -127,6 +140,11 @@ bool images_are_wanted(const struct step *step)
 void images_dump(struct step *step, const struct survey_order *order, images_dumped *done)
 {
 	(void)step, (void)order, (void)done;
+}
+
+void images_missed(struct step *step)
+{
+	(void)step;
 }
 
 void images_forget(struct step *step)
@@ -405,6 +423,18 @@ TAP_TEST(steps_open__a_scstepd_of_before_is_woken)
 
 	ok(says_yes(WAKES));
 	ok(ev_is_active(&step->limit) == !step->control);
+	finish();
+}
+
+/* Its processes are half there. */
+TAP_TEST(steps_open__a_job_that_was_being_restored)
+{
+	struct step *step;
+
+	mark_there = "restored";
+	step = begin();
+	mark_there = NULL;
+	ok(step->is_leaving);
 	finish();
 }
 

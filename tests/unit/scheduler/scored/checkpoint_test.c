@@ -267,6 +267,7 @@ TAP_TEST(checkpoint__answers_of_others)
 TAP_TEST(checkpoint__the_job_ends)
 {
 	open_all();
+	t.job.code = 1;
 	stand_still();
 	checkpoint_forget_job(&t.d, &t.job);
 	dropped("the job has ended");
@@ -333,6 +334,19 @@ TAP_TEST(checkpoint__jobs_that_can_not)
 		     "their own by which they could be restored; start it by scrun -checkpoint");
 	told("");
 	ok(!t.job.checkpoint && !t.job.mover);
+	close_all();
+}
+
+/* No checkpoint was complete, but some hosts may have committed one. */
+TAP_TEST(checkpoint_forget_job__images_of_some_hosts)
+{
+	open_all();
+	checkpoint_forget_job(&t.d, &t.job);
+	told("n0 {\"id\":7,\"op\":\"image\",\"round\":1,\"stage\":\"remove\"}\n"
+	     "n1 {\"id\":7,\"op\":\"image\",\"round\":1,\"stage\":\"remove\"}\n");
+	t.what.wants_checkpoint = false;
+	checkpoint_forget_job(&t.d, &t.job);
+	told("");
 	close_all();
 }
 
