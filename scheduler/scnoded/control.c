@@ -215,7 +215,7 @@ static void answer_return(struct step *step)
 
 	if (!head)
 		return;
-	images_missed(step);
+	images_missed(step, json_string_value(json_object_get(head, "text")));
 	link_send(step->control, head, NULL, 0);
 	steps_invite(step);
 }

@@ -232,14 +232,14 @@ bool images_are_wanted(const struct step *step)
 	return find_ready(step);
 }
 
-void images_missed(struct step *step)
+void images_missed(struct step *step, const char *why)
 {
 	struct images *images = find_ready(step);
 
 	if (!images)
 		return;
 	images->stage = DUMPING;
-	report(images, "the ranks go on, and were not written down");
+	report(images, why ? why : "the ranks go on, and were not written down");
 	drop_soon(images);
 }
 

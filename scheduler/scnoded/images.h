@@ -33,9 +33,9 @@ bool images_are_wanted(const struct step *step);
 void images_dump(struct step *step, const struct survey_order *order, images_dumped *done);
 /*
  * The job's scstepd is back. If a dump was wanted, and there was none, scored is told so, and
- * nothing is wanted any more.
+ * nothing is wanted any more. @why: what was in the way; may be NULL.
  */
-void images_missed(struct step *step);
+void images_missed(struct step *step, const char *why);
 /* The link to scored was lost: it may never say what becomes of them. */
 void images_drop_all(struct scnoded *d);
 /* The job has ended. */

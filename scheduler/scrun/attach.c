@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "pmcore/util/clock.h"
 #include "scheduler/proto/head.h"
 #include "scheduler/proto/link.h"
 #include "scheduler/proto/messages_check.h"
@@ -14,6 +15,12 @@
 
 #define LEAVE_S 15.0 /* for input that the leader has not read yet; it waits for 10 s */
 #define RETRY_S 0.1
+/*
+ * A host that has the job, away or not, keeps a connection waiting. One that has not ends it within
+ * five seconds. Without scored that is the only sign that the job has ended.
+ */
+#define KEPT_S 10.0
+#define ALONE_S 30.0 /* of nothing but such ends */
 
 struct attach {
 	const struct attach_events *events;
@@ -23,6 +30,9 @@ struct attach {
 	struct link *link; /* NULL = gone, or away */
 	bool is_away;      /* the leader told us to leave, and is tried again and again */
 	ev_timer retry;
+	bool is_alone; /* scored can't tell that the job has ended */
+	double tried,
+		failed; /* clock_monotonic_s(): of the last attempt; since when all fail, 0 = they do not */
 	const struct place *place;
 	bool is_attached, was_attached;
 	int64_t room;   /* bytes of input */
@@ -58,6 +68,7 @@ static void on_attached(struct attach *a, const json_t *head, const char *body, 
 		return;
 	a->is_attached = true;
 	a->is_away = false;
+	a->failed = 0;
 	if (!a->was_attached) {
 		a->was_attached = true;
 		a->room = LINK_FULL;
@@ -173,15 +184,29 @@ static void on_message(struct link *link, const char *op, json_t *head, const ch
 	}
 }
 
+/* Whether the job is where it was, for all that can be known. */
+static bool is_there(struct attach *a)
+{
+	double now = clock_monotonic_s();
+
+	if (now - a->tried > KEPT_S)
+		a->failed = 0;
+	if (a->failed == 0)
+		a->failed = now;
+	return !a->is_alone || now - a->failed < ALONE_S;
+}
+
 static void on_closed(struct link *link, int error, const char *why, void *owner)
 {
 	struct attach *a = owner;
 
 	a->link = NULL;
-	if (a->is_away)
+	if (a->is_away && is_there(a)) {
 		ev_timer_again(a->loop, &a->retry);
-	else
-		a->events->lost(error, why, a->owner);
+		return;
+	}
+	a->is_away = false;
+	a->events->lost(error, why, a->owner);
 }
 
 static const struct link_events link_events = {.ready = on_ready,
@@ -190,11 +215,12 @@ static const struct link_events link_events = {.ready = on_ready,
 
 static void connect_to_leader(struct attach *a)
 {
+	a->tried = clock_monotonic_s();
 	a->link = link_connect(a->loop, a->auth, a->place->leader, a->place->id, "scrun",
 			       a->place->uid, &link_events, a);
 }
 
-/* As long as the job is there: scored tells when it is not. */
+/* As long as the job is there: scored tells when it is not, or is_there() has to guess. */
 static void on_retry(struct ev_loop *loop, ev_timer *timer, int events)
 {
 	struct attach *a = timer->data;
@@ -244,6 +270,11 @@ void attach_input(struct attach *a, const void *data, size_t size)
 		return;
 	a->room -= (int64_t)size;
 	link_send(a->link, json_pack("{s:s}", "op", OP_IN), data, size);
+}
+
+void attach_alone(struct attach *a)
+{
+	a->is_alone = true;
 }
 
 bool attach_is_away(const struct attach *a)

@@ -43,6 +43,8 @@ size_t attach_room(const struct attach *attach);
 void attach_input(struct attach *attach, const void *data, size_t size);
 /* false: the leader is not there. One that is away gets it when it is back. */
 bool attach_signal(struct attach *attach, int signal);
+/* Nobody can tell any more that the job has ended: one that is away is not tried for ever. */
+void attach_alone(struct attach *attach);
 /* The leader has closed its links for a while, and is tried again and again. */
 bool attach_is_away(const struct attach *attach);
 void attach_window(struct attach *attach, int columns, int rows);

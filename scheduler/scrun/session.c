@@ -459,6 +459,8 @@ static void on_scored_lost(enum submit_lost how, int error, const char *why, voi
 		return;
 	case SUBMIT_RUNNING:
 		s->is_scored_done = true;
+		if (s->attach)
+			attach_alone(s->attach);
 		if (!s->is_leader_done)
 			say("scored, %s; the job goes on without it", why);
 		else

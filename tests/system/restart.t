@@ -175,6 +175,19 @@ def refusals(lab, env):
            told(done) if done else "")
 
 
+def in_the_way(lab, env):
+    job = subprocess.Popen(lab.command(SCRUN, SHAPE, "-checkpoint", f"{BUILD}/mpi/parrot", "udp"),
+                           stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                           env={**os.environ, **env})
+    number = numbers_of(lab, 1)[0]
+    done = checkpoint(lab, number)
+    tap.ok(done.returncode == 1 and "UDP socket" in done.stderr and "rank " in done.stderr,
+           "refused: a job that holds a socket, which is named", told(done))
+    out, err = job.communicate("last\n", timeout=LIMIT)
+    tap.ok(job.returncode == 0 and "3:last\n" in out, "... and the job goes on", f"{out}\n{err}")
+    tap.equal([images(lab, host) for host in lab.hosts], [[], []], "... and nothing was written")
+
+
 def daemons_die(lab, env, right, content):
     """Images and journal on disk are enough: scored and the scnodeds are started anew."""
     job = chronicle(lab, env)
@@ -252,6 +265,7 @@ def main():
         again_and_again(lab, env, right, content)
         two_are_kept(lab, env, right)
         refusals(lab, env)
+        in_the_way(lab, env)
         daemons_die(lab, env, right, content)
         one_dies(lab, env)
         disk_is_full(lab, env)

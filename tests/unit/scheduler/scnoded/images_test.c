@@ -455,13 +455,17 @@ TAP_TEST(images_drop_all__scored_is_lost)
 TAP_TEST(images_missed__no_dump)
 {
 	open_all();
-	images_missed(&t.step);
+	images_missed(&t.step, NULL);
 	prepared();
-	images_missed(&t.step);
+	images_missed(&t.step, NULL);
 	heard("told dump 2: 0 bytes, the ranks go on, and were not written down; scnoded-drop 2; ");
 	ends(NULL);
+	prepared();
+	images_missed(&t.step, "a socket");
+	heard("told dump 2: 0 bytes, a socket; scnoded-drop 2; ");
+	ends(NULL);
 	written();
-	images_missed(&t.step);
+	images_missed(&t.step, NULL);
 	heard("");
 	images_forget(&t.step);
 	ends(NULL);

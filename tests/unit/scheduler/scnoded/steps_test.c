@@ -142,9 +142,9 @@ void images_dump(struct step *step, const struct survey_order *order, images_dum
 	(void)step, (void)order, (void)done;
 }
 
-void images_missed(struct step *step)
+void images_missed(struct step *step, const char *why)
 {
-	(void)step;
+	(void)step, (void)why;
 }
 
 void images_forget(struct step *step)

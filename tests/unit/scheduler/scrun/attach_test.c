@@ -15,7 +15,7 @@
 #include "tests/harness/stillclock.h"
 #include "tests/harness/tap.h"
 
-#define LINKS 8
+#define LINKS 16
 #define A_WHILE 0.11 /* after which the leader is tried again */
 
 struct link {
@@ -294,6 +294,35 @@ TAP_TEST(attach__a_leader_that_is_not_there_yet_is_tried_again)
 	is_int(t.n_links, 6);
 	says(ATTACHED, "");
 	told("room 1048576;");
+	finish();
+}
+
+/* Its host ends each connection after a while: it does not know the job. */
+static void is_turned_away(double seconds)
+{
+	pass(A_WHILE);
+	pass(seconds);
+	breaks(0);
+}
+
+TAP_TEST(attach_alone__a_leader_that_does_not_come_back)
+{
+	begin_attached();
+	leaves();
+	attach_alone(t.attach);
+	for (int i = 0; i < 4; i++) {
+		is_turned_away(5);
+		told("");
+	}
+	/* The job was there, and had to write for long. */
+	is_turned_away(60);
+	told("");
+	for (int i = 0; i < 5; i++) {
+		is_turned_away(5);
+		told("");
+	}
+	is_turned_away(5);
+	told("lost 0;");
 	finish();
 }
 
