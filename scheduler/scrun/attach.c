@@ -30,9 +30,9 @@ struct attach {
 	struct link *link; /* NULL = gone, or away */
 	bool is_away;      /* the leader told us to leave, and is tried again and again */
 	ev_timer retry;
-	bool is_alone; /* scored can't tell that the job has ended */
-	double tried,
-		failed; /* clock_monotonic_s(): of the last attempt; since when all fail, 0 = they do not */
+	bool is_alone; /* scored can not tell that the job has ended */
+	double tried;  /* clock_monotonic_s() of the last attempt, */
+	double failed; /* and since when all fail; 0: they do not */
 	const struct place *place;
 	bool is_attached, was_attached;
 	int64_t room;   /* bytes of input */
