@@ -12,6 +12,7 @@
 #define COST_DEFAULT 1000 /* ps per byte, before anything is known */
 #define COST_MAX (1u << 30)
 #define BUSY_BYTES (16 * 1024) /* in flight on a rail that counts as busy */
+#define STALE_NS 100000000     /* since a rail was used; then its cost counts for nothing */
 
 static uint32_t first_rail(uint8_t rails)
 {
@@ -171,6 +172,22 @@ static void forgive_unused(const struct chan *chan, struct chan_flow *flow, uint
 	}
 }
 
+/*
+ * The same where nobody is ever busy. What a rail cost when it was used last says little after a
+ * while: it is measured anew, by a packet now and then.
+ */
+static void forget_stale(const struct chan *chan, struct chan_flow *flow)
+{
+	struct rail_state *rail;
+	uint32_t i;
+
+	for (i = 0; i < chan->config.n_rails; i++) {
+		rail = &flow->rail[i];
+		if (!rail->bytes && chan->now - rail->answer_ns > STALE_NS)
+			rail->cost = 0;
+	}
+}
+
 /* Less is believed quickly; more may be a late ack, and is believed slowly. */
 static void learn(struct rail_state *rail, uint32_t cost)
 {
@@ -197,6 +214,8 @@ void stripe_acked(const struct chan *chan, struct chan_flow *flow, const struct 
 		return;
 	if (is_busy)
 		forgive_unused(chan, flow, took);
+	else
+		forget_stale(chan, flow);
 	learn(&flow->rail[slot->rail], (uint32_t)min_u64(took * 1000 / slot->load, COST_MAX));
 }
 
@@ -215,6 +234,8 @@ static void rail_returns(struct chan *chan, struct chan_peer *peer, uint32_t rai
 {
 	peer->out_rails &= (uint8_t) ~(1u << rail);
 	chan->rails[rail].returns++;
+	/* Acks that its outage has delayed would keep small messages off it for good. */
+	peer->flow->rail[rail].cost = 0;
 	chan_ready(chan, peer);
 }
 
