@@ -173,8 +173,8 @@ static void forgive_unused(const struct chan *chan, struct chan_flow *flow, uint
 }
 
 /*
- * The same where nobody is ever busy. What a rail cost when it was used last says little after a
- * while: it is measured anew, by a packet now and then.
+ * The same where nobody is ever busy. The cost of a rail says little a while after it was used: it
+ * is measured anew, by a packet now and then.
  */
 static void forget_stale(const struct chan *chan, struct chan_flow *flow)
 {
