@@ -25,10 +25,10 @@ def end_of(job):
 
 
 def in_mpi(ask):
-    """The command's end. It is asked again until all ranks have come to MPI."""
+    """The command's end. It is asked again until all ranks have come to MPI, and scrun is back from a look before."""
     def answer():
         done = ask()
-        return None if "MPI_Init" in done.stderr else done
+        return None if "MPI_Init" in done.stderr or "not attached yet" in done.stderr else done
     return schedlab.wait_until(answer, 20) or ask()
 
 
