@@ -198,11 +198,20 @@ int journal_ended(struct journal *j, const struct journal_job *job, char *why, s
 	return err;
 }
 
+/* @step: what sqlite3_step() said last. */
+static int all_read(struct journal *j, sqlite3_stmt *s, int step, char *why, size_t why_size)
+{
+	int err = step == SQLITE_DONE ? 0 : failed(j, "read", why, why_size);
+
+	sqlite3_finalize(s);
+	return err;
+}
+
 static int read_all(struct journal *j, const char *sql, journal_each *each, void *owner, char *why,
 		    size_t why_size)
 {
 	sqlite3_stmt *s = NULL;
-	int err = 0, step;
+	int step;
 
 	if (sqlite3_prepare_v2(j->db, sql, -1, &s, NULL))
 		return failed(j, "read", why, why_size);
@@ -223,10 +232,7 @@ static int read_all(struct journal *j, const char *sql, journal_each *each, void
 
 		each(&job, owner);
 	}
-	if (step != SQLITE_DONE)
-		err = failed(j, "read", why, why_size);
-	sqlite3_finalize(s);
-	return err;
+	return all_read(j, s, step, why, why_size);
 }
 
 int journal_running(struct journal *j, journal_each *each, void *owner, char *why, size_t why_size)
@@ -326,7 +332,7 @@ int journal_checkpoints(struct journal *j, uint64_t job, journal_each_checkpoint
 	static const char sql[] = "SELECT * FROM checkpoint WHERE taken > 0 AND (?1 = 0 OR job = "
 				  "?1) ORDER BY job, round DESC";
 	sqlite3_stmt *s = NULL;
-	int err = 0, step;
+	int step;
 
 	if (sqlite3_prepare_v2(j->db, sql, -1, &s, NULL))
 		return failed(j, "read", why, why_size);
@@ -343,10 +349,7 @@ int journal_checkpoints(struct journal *j, uint64_t job, journal_each_checkpoint
 
 		each(&c, owner);
 	}
-	if (step != SQLITE_DONE)
-		err = failed(j, "read", why, why_size);
-	sqlite3_finalize(s);
-	return err;
+	return all_read(j, s, step, why, why_size);
 }
 
 /* ---- leases ---- */
@@ -439,7 +442,7 @@ int journal_leases(struct journal *j, journal_each_lease *each, void *owner, cha
 		   size_t why_size)
 {
 	sqlite3_stmt *s = NULL;
-	int err = 0, step;
+	int step;
 
 	if (sqlite3_prepare_v2(j->db, "SELECT * FROM lease ORDER BY id", -1, &s, NULL))
 		return failed(j, "read", why, why_size);
@@ -453,10 +456,7 @@ int journal_leases(struct journal *j, journal_each_lease *each, void *owner, cha
 
 		each(&lease, owner);
 	}
-	if (step != SQLITE_DONE)
-		err = failed(j, "read", why, why_size);
-	sqlite3_finalize(s);
-	return err;
+	return all_read(j, s, step, why, why_size);
 }
 
 bool journal_lease_taken(struct journal *j, uint64_t id, uid_t uid, char *text, size_t size)
