@@ -9,11 +9,11 @@ LIMIT = 90
 
 
 def numbers_of(lab, count):
-    """The numbers of so many jobs, once they run."""
+    """The numbers of so many jobs, once they run. One whose ranks only sleep is idle at the next look at it."""
     def running():
         done = lab.run(f"{ROOT}/scheduler/ctl/scqueue", "--json")
         jobs = json.loads(done.stdout) if done.returncode == 0 else []
-        numbers = [job["id"] for job in jobs if job["state"] == "running"]
+        numbers = [job["id"] for job in jobs if job["state"] in ("running", "idle")]
         return numbers if len(numbers) == count else None
     return schedlab.wait_until(running, 30) or [0] * count
 
