@@ -26,7 +26,7 @@ struct order_host {
 struct order {
 	uint64_t id;          /* number of the job, never used again */
 	uint64_t key;         /* PM's job key, random */
-	uint32_t incarnation; /* counts restarts of the job */
+	uint32_t incarnation; /* 1; each restart from a checkpoint draws another one */
 	uid_t uid;
 	gid_t gid;
 	char *cluster;   /* name of the cluster, part of the job's full name */

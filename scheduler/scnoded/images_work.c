@@ -263,6 +263,15 @@ static char *check_order(const struct images_work *work, const struct hostfile *
 	return text;
 }
 
+/* Takes @text, which may be NULL. */
+static char *of_host(const char *host, char *text)
+{
+	char *whole = text ? daemon_text("host %s: %s", host, text) : NULL;
+
+	free(text);
+	return whole;
+}
+
 void images_work_verify(const void *input, char *ret)
 {
 	const struct images_work *work = input;
@@ -271,7 +280,7 @@ void images_work_verify(const void *input, char *ret)
 	char *text = criu_find(&criu, work->criu_said, work->host);
 
 	if (!text)
-		text = store_verify(&work->place, &about);
+		text = of_host(work->host, store_verify(&work->place, &about));
 	if (!text)
 		text = check_order(work, &about);
 	if (!text)

@@ -11,6 +11,7 @@
 #include "scheduler/proto/head.h"
 #include "scheduler/proto/ops.h"
 #include "scheduler/proto/signals.h"
+#include "scheduler/scnoded/briefing.h"
 #include "scheduler/scnoded/holdings/inquiry.h"
 #include "scheduler/scnoded/holdings/look.h"
 #include "scheduler/scnoded/images.h"
@@ -27,6 +28,7 @@ struct parted {
 	bool is_known;          /* all was looked at and dumped, or could not be */
 	bool is_dumped;         /* just now */
 	bool is_restored;       /* from its images: its order is an old one */
+	char *devices;          /* that it is to open then; NULL: those that it had */
 	char *obstacle;         /* NULL: none was found */
 	void (*woken)(struct step *step);
 	struct survey_rank *ranks;
@@ -41,6 +43,7 @@ void parted_forget(struct step *step)
 		return;
 	ev_timer_stop(step->daemon->loop, &parted->pause);
 	errand_stop(parted->inquiry);
+	free(parted->devices);
 	free(parted->obstacle);
 	free(parted->ranks);
 	free(parted);
@@ -249,7 +252,9 @@ static void tell_moved(const struct step *step, json_t *head)
 							(json_int_t)table.all[i].outer));
 	pidns_fini(&table);
 	json_object_set_new(head, "pids", pairs);
-	json_object_set_new(head, "order", order_encode(step->order, step->order->here));
+	if (step->parted->devices)
+		json_object_set_new(head, "devices", json_string(step->parted->devices));
+	briefing_add(step, head);
 }
 
 json_t *parted_back(struct step *step)
@@ -274,13 +279,14 @@ json_t *parted_back(struct step *step)
 	return head;
 }
 
-void parted_restored(struct step *step)
+void parted_restored(struct step *step, const char *devices)
 {
 	parted_forget(step);
 	step->parted = calloc(1, sizeof(*step->parted));
 	if (step->parted) {
 		ev_init(&step->parted->pause, on_pause);
 		step->parted->is_known = step->parted->is_restored = true;
+		step->parted->devices = devices ? strdup(devices) : NULL;
 	}
 	parted_wake(step);
 }

@@ -24,8 +24,11 @@ void parted_closed(struct step *step, void (*woken)(struct step *step));
  * dumped just now, and @woken() will follow.
  */
 json_t *parted_back(struct step *step);
-/* It was restored in that state: it is woken, and will be told that all is well. */
-void parted_restored(struct step *step);
+/*
+ * It was restored in that state: it is woken, and will be told that all is well. @devices: its
+ * ranks are to open these; NULL: those that they had.
+ */
+void parted_restored(struct step *step, const char *devices);
 /* Sends the signal: whether it has parted or not, it is harmless. */
 void parted_wake(const struct step *step);
 void parted_forget(struct step *step);

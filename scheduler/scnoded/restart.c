@@ -27,6 +27,7 @@ struct restart {
 	ev_io told; /* what the helper of process 1 says */
 	ev_timer limit;
 	struct restore_answer answer;
+	char *devices; /* NULL: those of the image */
 };
 
 void restart_forget(struct step *step)
@@ -41,6 +42,7 @@ void restart_forget(struct step *step)
 		ev_io_stop(step->daemon->loop, &restart->told);
 		close(restart->told.fd);
 	}
+	free(restart->devices);
 	free(restart);
 	step->restart = NULL;
 }
@@ -103,8 +105,8 @@ static void on_told(struct ev_loop *loop, ev_io *watcher, int events)
 		fail(step, text);
 		return;
 	}
+	parted_restored(step, restart->devices);
 	restart_forget(step);
-	parted_restored(step);
 	owner->restored(step);
 }
 
@@ -160,7 +162,8 @@ static void on_criu(const char *text, void *owner)
 	images_work_criu(text, &restart->criu);
 }
 
-void restart_begin(struct step *step, uint64_t round, const struct restart_events *events)
+void restart_begin(struct step *step, uint64_t round, const char *devices,
+		   const struct restart_events *events)
 {
 	static const struct errand_kind kind = {.name = "scnoded-verify",
 						.cannot = "can't be restored",
@@ -177,6 +180,7 @@ void restart_begin(struct step *step, uint64_t round, const struct restart_event
 	if (restart) {
 		restart->step = step;
 		restart->events = events;
+		restart->devices = devices ? strdup(devices) : NULL;
 		restart->place = (struct store_place){.directory = d->options.checkpoints,
 						      .job = step->id,
 						      .round = round,
@@ -194,7 +198,7 @@ void restart_begin(struct step *step, uint64_t round, const struct restart_event
 		restart->errand = errand_start(d->loop, &kind, step->id, d->name, &work,
 					       on_verified, restart);
 	}
-	if (restart && restart->errand)
+	if (restart && restart->errand && !restart->devices == !devices)
 		return;
 	restart_forget(step);
 	events->failed(step, daemon_text("host %s: no memory", d->name));

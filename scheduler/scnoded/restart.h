@@ -18,8 +18,12 @@ struct restart_events {
 	void (*failed)(struct step *step, char *text);
 };
 
-/* From checkpoint @round. The groups and the record of @step are there. Events follow. */
-void restart_begin(struct step *step, uint64_t round, const struct restart_events *events);
+/*
+ * From checkpoint @round. The groups and the record of @step are there. @devices: see
+ * parted_restored(). Events follow.
+ */
+void restart_begin(struct step *step, uint64_t round, const char *devices,
+		   const struct restart_events *events);
 /* The job ends. */
 void restart_forget(struct step *step);
 

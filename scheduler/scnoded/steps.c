@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include "scheduler/scnoded/briefing.h"
 #include "scheduler/scnoded/steps.h"
 
 #include <errno.h>
@@ -317,22 +318,9 @@ static void watch(struct step *step)
 
 static json_t *start_message(const struct step *step)
 {
-	const struct order *order = step->order;
-	const struct order_host *host = &order->hosts[order->here];
-	char *cpus = cores_list(step->daemon->cores, host->cores, host->n_cores);
-	char path[PATH_MAX], *text;
-	json_t *head = json_pack("{s:s, s:o, s:{s:s, s:s, s:s}, s:b}", "op", OP_START, "order",
-				 order_encode(order, order->here), "host", "name",
-				 step->daemon->name, "cpus", cpus ? cpus : "", "tmpdir", step->tmp,
-				 "is_leader", order->here == 0);
+	json_t *head = json_pack("{s:s, s:b}", "op", OP_START, "is_leader", step->order->here == 0);
 
-	if (step->memory && cgroup_memory_kills(step->group, path, sizeof(path))) {
-		text = memory_complaint(step);
-		json_object_set_new(head, "memory",
-				    json_pack("{s:s, s:s}", "kills", path, "text", text));
-		free(text);
-	}
-	free(cpus);
+	briefing_add(step, head);
 	return head;
 }
 
@@ -375,7 +363,7 @@ static const struct restart_events restart_events = {.forked = on_forked,
 						     .restored = on_restored,
 						     .failed = fail};
 
-void steps_start(struct scnoded *d, struct order *order, uint64_t round)
+void steps_start(struct scnoded *d, struct order *order, uint64_t round, const char *devices)
 {
 	char why[512], *text;
 	struct step *step;
@@ -396,7 +384,7 @@ void steps_start(struct scnoded *d, struct order *order, uint64_t round)
 	}
 	text = make_group(step);
 	if (!text && round) {
-		restart_begin(step, round, &restart_events);
+		restart_begin(step, round, devices, &restart_events);
 		return;
 	}
 	if (!text)

@@ -20,10 +20,10 @@ struct step *steps_find(const struct scnoded *d, uint64_t id);
 /* Ends all, gently first, and runs the loop until nothing is left of them; not for ever. */
 void steps_end_all(struct scnoded *d);
 /*
- * Starts the job here; takes the order. @round: from that checkpoint, 0 = anew. Errors are reported
- * to scored.
+ * Starts the job here; takes the order. @round: from that checkpoint, 0 = anew; and then by other
+ * @devices if they are not NULL. Errors are reported to scored.
  */
-void steps_start(struct scnoded *d, struct order *order, uint64_t round);
+void steps_start(struct scnoded *d, struct order *order, uint64_t round, const char *devices);
 /* Ends it: gently first. */
 void steps_stop(struct step *step, const char *text);
 /* Kills and sweeps; scored is told that it is gone. */

@@ -220,7 +220,8 @@ static void on_start(struct uplink *up, const json_t *head, const char *body, si
 	if (order_decode_text(&order, body, size, json_object_get(head, "here"), why, sizeof(why)))
 		uplink_tell_failed(d, head_number(head, "id"), EXIT_START, why);
 	else
-		steps_start(d, order, head_number(head, "round"));
+		steps_start(d, order, head_number(head, "round"),
+			    json_string_value(json_object_get(head, "devices")));
 }
 
 static void on_slots(struct uplink *up, const json_t *head, const char *body, size_t size)

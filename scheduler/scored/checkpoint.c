@@ -7,6 +7,7 @@
 #include "pmcore/util/clock.h"
 #include "scheduler/proto/head.h"
 #include "scheduler/proto/ops.h"
+#include "scheduler/scored/images.h"
 #include "scheduler/scored/jobs_list.h"
 #include "scheduler/scored/movers.h"
 #include "scheduler/scored/nodes.h"
@@ -207,14 +208,11 @@ bool checkpoint_stood(struct scored *d, struct node *node, const json_t *head)
 static void remove_images(struct scored *d, const struct sjob *job)
 {
 	/* Also those that only some hosts have committed. */
-	uint64_t round = job->image.round ? job->image.round : 1;
+	struct images_removal removal = {.order = job->order,
+					 .round = job->image.round ? job->image.round : 1};
 	char why[512];
 
-	for (size_t h = 0; h < job->n_hosts; h++)
-		nodes_send(job->hosts[h].node, json_pack("{s:s, s:I, s:I, s:s}", "op", OP_IMAGE,
-							 "id", (json_int_t)job->id, "round",
-							 (json_int_t)round, "stage", "remove"));
-	if (journal_checkpoints_forget(d->journal, job->id, why, sizeof(why)))
+	if (images_remove(d, &removal, why, sizeof(why)))
 		daemon_say("checkpoints of job %llu: %s", (unsigned long long)job->id, why);
 }
 

@@ -16,7 +16,6 @@
 #include "scheduler/scored/nodes.h"
 #include "scheduler/scored/operators.h"
 #include "scheduler/scored/plan.h"
-#include "scheduler/scored/restart.h"
 #include "scheduler/scored/restore.h"
 #include "scheduler/scored/turns.h"
 #include "scheduler/scored/users_connection.h"
@@ -214,6 +213,8 @@ static void send_order(const struct sjob *job, struct shared *order)
 		if (job->image.round)
 			json_object_set_new(head, "round",
 					    json_integer((json_int_t)job->image.round));
+		if (job->devices)
+			json_object_set_new(head, "devices", json_string(job->devices));
 		nodes_send_shared(job->hosts[h].node, head, order);
 	}
 }
@@ -261,10 +262,10 @@ static void start(struct scored *d, struct sjob *job, struct plan *plan)
 		users_tell_placed(job->user, job);
 }
 
-struct sjob *jobs_restart(struct scored *d, struct user *user, uint64_t id, uint64_t round,
-			  uid_t uid, bool is_operator, char *why, size_t why_size)
+struct sjob *jobs_restart(struct scored *d, struct user *user, const struct restart_wish *wish,
+			  char *why, size_t why_size)
 {
-	struct sjob *job = restart_make(d, id, round, uid, is_operator, why, why_size);
+	struct sjob *job = restart_make(d, wish, why, why_size);
 
 	if (!job)
 		return NULL;

@@ -6,6 +6,7 @@
 #ifndef SCHEDULER_SCORED_JOBS_H
 #define SCHEDULER_SCORED_JOBS_H
 
+#include "scheduler/scored/restart.h"
 #include "scheduler/scored/scored.h"
 
 #define JOBS_EXIT_LOST 123  /* a host or daemon was lost, or nobody wants the job any more */
@@ -23,8 +24,8 @@ struct sjob *jobs_submit(struct scored *d, struct user *user, uid_t uid, gid_t g
  * One that has ended starts again from a checkpoint, see restart.h. @user waits for it, and is told
  * its place. NULL with a sentence.
  */
-struct sjob *jobs_restart(struct scored *d, struct user *user, uint64_t id, uint64_t round,
-			  uid_t uid, bool is_operator, char *why, size_t why_size);
+struct sjob *jobs_restart(struct scored *d, struct user *user, const struct restart_wish *wish,
+			  char *why, size_t why_size);
 /* Ends it, whatever its state: @code and @text unless it has ended already. */
 void jobs_end(struct scored *d, struct sjob *job, int code, const char *text);
 /* Its scrun is gone: nobody wants it. */

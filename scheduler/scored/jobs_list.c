@@ -81,6 +81,7 @@ void jobs_forget(struct scored *d, struct sjob *job)
 	free(job->hosts);
 	free(job->text);
 	free(job->waits);
+	free(job->devices);
 	free(job);
 }
 

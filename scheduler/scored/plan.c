@@ -217,6 +217,73 @@ int plan_check(struct scored *d, const struct job *job, char *why, size_t why_si
 	return err;
 }
 
+/* ---- which of them, once more ---- */
+
+static size_t index_in(const struct order *order, const struct node *node)
+{
+	size_t h = 0;
+
+	while (h < order->n_hosts && strcmp(order->hosts[h].name, node->name) != 0)
+		h++;
+	return h;
+}
+
+struct again {
+	const struct scored *scored;
+	const struct order *order;
+};
+
+/*
+ * For struct matrix_request. Images may be on a host's own disk: hosts of the order have the same
+ * ranks again, and others those that are left.
+ */
+static bool pick_again(void *arg, const uint32_t *fitting, size_t n, uint32_t *chosen)
+{
+	const struct again *again = arg;
+	const struct order *order = again->order;
+	size_t next = 0, at;
+
+	for (size_t k = 0; k < order->n_hosts; k++)
+		chosen[k] = UINT32_MAX;
+	for (size_t i = 0; i < n; i++) {
+		at = index_in(order, again->scored->nodes[fitting[i]]);
+		if (at < order->n_hosts)
+			chosen[at] = fitting[i];
+	}
+	for (size_t k = 0; k < order->n_hosts; k++) {
+		if (chosen[k] != UINT32_MAX)
+			continue;
+		while (next < n &&
+		       index_in(order, again->scored->nodes[fitting[next]]) < order->n_hosts)
+			next++;
+		if (next == n)
+			return false;
+		chosen[k] = fitting[next++];
+	}
+	return true;
+}
+
+static bool has_all_old(const struct again *again, const struct candidates *c)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < c->n; i++)
+		n += index_in(again->order, again->scored->nodes[c->hosts[i]]) <
+		     again->order->n_hosts;
+	return n == again->order->n_hosts;
+}
+
+/* Those of the order only. Their number. */
+static size_t keep_old(const struct scored *d, const struct order *order, struct candidates *c)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < c->n; i++)
+		if (index_in(order, d->nodes[c->hosts[i]]) < order->n_hosts)
+			c->hosts[n++] = c->hosts[i];
+	return n;
+}
+
 /*
  * Hosts that go together, or any when these can't: some of a box may be down for long. A grid that
  * was asked for is waited for.
@@ -224,6 +291,8 @@ int plan_check(struct scored *d, const struct job *job, char *why, size_t why_si
 static int enter(struct scored *d, uint64_t id, const struct job *job,
 		 struct matrix_request *request, struct plan *plan)
 {
+	bool (*const pick)(void *, const uint32_t *, size_t, uint32_t *) = request->pick;
+	void *const pick_arg = request->pick_arg;
 	struct placement placement;
 	char why[256];
 	int err;
@@ -235,7 +304,8 @@ static int enter(struct scored *d, uint64_t id, const struct job *job,
 		err = matrix_add(d->matrix, id, request, plan->place);
 		if (err != -ENOSPC || job->n_cart)
 			return err;
-		request->pick = NULL;
+		request->pick = pick;
+		request->pick_arg = pick_arg;
 	}
 	return matrix_add(d->matrix, id, request, plan->place);
 }
@@ -278,43 +348,60 @@ static void say_waits(int err, bool is_box, const struct candidates *c, char *wh
 		 c->locked->name, more, c->n_locked > 1 ? "are" : "is", lock);
 }
 
+/*
+ * @cores: on each of plan->n hosts, of which plan->ranks are known. @again: as far as the network
+ * leaves a choice; NULL: the first that fit. As plan_place().
+ */
+static int enter_candidates(struct scored *d, uint64_t id, const struct job *job,
+			    const struct candidates *c, const uint32_t *cores, struct again *again,
+			    struct plan *plan, char *why, size_t why_size)
+{
+	struct matrix_request request = {.hosts = c->hosts,
+					 .n_hosts = c->n,
+					 .n_wanted = (uint32_t)plan->n,
+					 .cores = cores,
+					 .is_exclusive = job->class == JOB_EXCLUSIVE,
+					 .pick = again ? pick_again : NULL,
+					 .pick_arg = again};
+	int err;
+
+	plan->place = calloc(plan->n ? plan->n : 1, sizeof(*plan->place));
+	if (!cores || !plan->ranks || !plan->place)
+		return -ENOMEM;
+	/* Hosts of before went together already. */
+	if (again && has_all_old(again, c))
+		err = matrix_add(d->matrix, id, &request, plan->place);
+	else
+		err = enter(d, id, job, &request, plan);
+	if (err != -ENOSPC && err != -EBUSY)
+		return err;
+	say_waits(err, request.pick == placement_pick, c, why, why_size);
+	return -EBUSY;
+}
+
 int plan_place(struct scored *d, uint64_t id, const struct job *job, struct plan *ret, char *why,
 	       size_t why_size)
 {
 	struct candidates c;
-	struct matrix_request request = {.is_exclusive = job->class == JOB_EXCLUSIVE};
 	struct plan plan = {0};
 	uint32_t n = 0, *cores = NULL;
 	int err = find_candidates(d, job, id, &c, why, why_size);
 
 	if (!err) {
 		plan.ranks = spread(job, &c, &n);
+		plan.n = n;
 		cores = plan.ranks ? cores_for(job, plan.ranks, n, c.least_cores) : NULL;
-		plan.place = calloc(n ? n : 1, sizeof(*plan.place));
-		err = cores && plan.place ? 0 : -ENOMEM;
-	}
-	if (!err) {
-		request.hosts = c.hosts;
-		request.n_hosts = c.n;
-		request.n_wanted = n;
-		request.cores = cores;
-		err = enter(d, id, job, &request, &plan);
-	}
-	if (err == -ENOSPC || err == -EBUSY) {
-		say_waits(err, request.pick, &c, why, why_size);
-		err = -EBUSY;
+		err = enter_candidates(d, id, job, &c, cores, NULL, &plan, why, why_size);
 	}
 	if (err == -EINVAL)
 		err = wait_for_group(why, why_size);
 	free(c.hosts);
 	free(cores);
-	if (err) {
+	if (err)
 		plan_fini(&plan);
-		return err;
-	}
-	plan.n = n;
-	*ret = plan;
-	return 0;
+	else
+		*ret = plan;
+	return err;
 }
 
 void plan_fini(struct plan *plan)
@@ -389,4 +476,58 @@ struct order *plan_order(struct scored *d, uint64_t id, uid_t uid, gid_t gid, st
 	fill_places(order, d, plan);
 	order->job = job;
 	return order;
+}
+
+/* ---- once more, from a checkpoint ---- */
+
+int plan_again(struct scored *d, const struct order *order, const char *hosts, struct plan *ret,
+	       char *why, size_t why_size)
+{
+	struct job job = *order->job;
+	struct again again = {d, order};
+	struct candidates c;
+	struct plan plan = {.n = order->n_hosts};
+	uint32_t *cores = calloc(order->n_hosts, sizeof(*cores));
+	int err;
+
+	job.group = (char *)(uintptr_t)hosts;
+	err = find_candidates(d, &job, order->id, &c, why, why_size);
+	if (!err && !hosts)
+		c.n = keep_old(d, order, &c);
+	plan.ranks = calloc(order->n_hosts, sizeof(*plan.ranks));
+	for (size_t h = 0; cores && plan.ranks && h < order->n_hosts; h++) {
+		plan.ranks[h] = order->hosts[h].ranks;
+		cores[h] = (uint32_t)order->hosts[h].n_cores;
+	}
+	if (!err)
+		err = enter_candidates(d, order->id, &job, &c, cores, &again, &plan, why, why_size);
+	free(c.hosts);
+	free(cores);
+	if (err)
+		plan_fini(&plan);
+	else
+		*ret = plan;
+	return err;
+}
+
+int plan_readdress(const struct scored *d, struct order *order, const struct plan *plan)
+{
+	for (size_t k = 0; k < plan->n; k++) {
+		struct order_host old = order->hosts[k], new = {0};
+
+		if (!fill_host(&new, d->nodes[plan->place[k].host], &plan->place[k], old.first,
+			       old.ranks)) {
+			free(new.name);
+			free(new.address);
+			free(new.cores);
+			return -ENOMEM;
+		}
+		order->hosts[k] = new;
+		free(old.name);
+		free(old.address);
+		free(old.cores);
+	}
+	order->n_dims = 0;
+	fill_places(order, d, plan);
+	return 0;
 }

@@ -29,4 +29,14 @@ struct order *plan_order(struct scored *d, uint64_t id, uid_t uid, gid_t gid, st
 			 const struct plan *plan);
 void plan_fini(struct plan *plan);
 
+/*
+ * A place for a job of which there is a checkpoint: the same ranks on as many hosts, with as many
+ * cores. @hosts: an expression of the only ones that may be taken, NULL = those of @order, which
+ * are preferred in any case. As plan_place().
+ */
+int plan_again(struct scored *d, const struct order *order, const char *hosts, struct plan *ret,
+	       char *why, size_t why_size);
+/* The hosts of @order are those of @plan now. 0; -ENOMEM, and only to be freed then. */
+int plan_readdress(const struct scored *d, struct order *order, const struct plan *plan);
+
 #endif

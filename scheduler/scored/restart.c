@@ -6,14 +6,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "pmcore/util/clock.h"
-#include "scheduler/proto/ops.h"
 #include "scheduler/scored/account.h"
+#include "scheduler/scored/images.h"
 #include "scheduler/scored/jobs_list.h"
 #include "scheduler/scored/locks.h"
+#include "scheduler/scored/network.h"
 #include "scheduler/scored/nodes.h"
-#include "scheduler/scored/restore.h"
+#include "scheduler/scored/plan.h"
 
 /* The checkpoint that is wanted. */
 struct wanted {
@@ -68,79 +70,122 @@ static int decode(struct order **ret, const char *text, char *why, size_t why_si
 	return err;
 }
 
-/* They may have other addresses now. 0 or -errno with a sentence. */
-static int find_hosts(struct scored *d, struct sjob *job, char *why, size_t why_size)
+/* Without others to choose from. 0 or -errno with a sentence. */
+static int check_hosts(struct scored *d, const struct order *order, char *why, size_t why_size)
 {
-	job->n_hosts = job->order->n_hosts;
-	job->hosts = calloc(job->n_hosts, sizeof(*job->hosts));
-	for (size_t h = 0; job->hosts && h < job->n_hosts; h++) {
-		struct order_host *host = &job->order->hosts[h];
-		struct node *node = nodes_make(d, host->name);
-		char *address = node && node->host ? strdup(node->host->address) : NULL;
+	for (size_t h = 0; h < order->n_hosts; h++) {
+		const char *name = order->hosts[h].name;
+		const struct node *node = nodes_find(d, name);
+		struct lock *locked;
+		char lock[400];
 
-		job->hosts[h] = (struct sjob_host){.node = node, .ranks = host->ranks};
-		if (!node || !node->host || !node->link || node->state != NODE_UP) {
-			free(address);
+		if (!node || !nodes_is_usable(node)) {
 			snprintf(why, why_size,
 				 "host %s, which has images of job %" PRIu64 ", is not up; try "
-				 "again when scinfo shows it as up",
-				 host->name, job->id);
+				 "again when scinfo shows it as up, or name hosts that share its "
+				 "directory of checkpoints (-hosts)",
+				 name, order->id);
 			return -EHOSTDOWN;
 		}
-		if (address) {
-			free(host->address);
-			host->address = address;
+		locked = locks_keep_off(d, node, order->id);
+		if (locked) {
+			locks_say(locked, lock, sizeof(lock));
+			snprintf(why, why_size,
+				 "host %s, which has images of job %" PRIu64 ", is %s", name,
+				 order->id, lock);
+			return -EBUSY;
 		}
 	}
-	if (job->hosts)
-		return 0;
-	snprintf(why, why_size, "scored has no memory");
-	return -ENOMEM;
+	return 0;
 }
 
-/* 0 or -errno with a sentence. It is in the lists. */
-static int take_cores(struct scored *d, struct sjob *job, char *why, size_t why_size)
+static void say_no_place(uint64_t id, const char *hosts, const char *what, char *why,
+			 size_t why_size)
 {
-	char lock[400];
+	if (hosts)
+		snprintf(why, why_size,
+			 "job %" PRIu64 " has no place on %s now: %s; try again when other jobs "
+			 "have ended (scqueue)",
+			 id, hosts, what);
+	else
+		snprintf(why, why_size,
+			 "the cores of job %" PRIu64 " on its hosts are taken by other jobs; try "
+			 "again when they have ended (scqueue)",
+			 id);
+}
 
-	for (size_t h = 0; h < job->n_hosts; h++) {
-		struct lock *locked = locks_keep_off(d, job->hosts[h].node, job->id);
+/* 0 or -errno with a sentence. */
+static int find_place(struct scored *d, struct sjob *job, const char *hosts, char *why,
+		      size_t why_size)
+{
+	struct plan plan;
+	char what[300];
+	int err = hosts ? 0 : check_hosts(d, job->order, why, why_size);
 
-		if (!locked)
-			continue;
-		locks_say(locked, lock, sizeof(lock));
-		snprintf(why, why_size, "host %s, which has images of job %" PRIu64 ", is %s",
-			 job->hosts[h].node->name, job->id, lock);
-		return -EBUSY;
+	if (err)
+		return err;
+	err = plan_again(d, job->order, hosts, &plan, what, sizeof(what));
+	if (err) {
+		say_no_place(job->id, hosts, err == -ENOMEM ? "no memory" : what, why, why_size);
+		return err;
 	}
-	if (!restore_place(d, job))
-		return 0;
-	snprintf(why, why_size,
-		 "the cores of job %" PRIu64 " on its hosts are taken by other jobs; try again "
-		 "when they have ended (scqueue)",
-		 job->id);
-	return -EBUSY;
+	job->n_hosts = plan.n;
+	job->hosts = calloc(plan.n, sizeof(*job->hosts));
+	for (size_t h = 0; job->hosts && h < plan.n; h++)
+		job->hosts[h] = (struct sjob_host){.node = d->nodes[plan.place[h].host],
+						   .ranks = plan.ranks[h]};
+	err = job->hosts ? plan_readdress(d, job->order, &plan) : -ENOMEM;
+	job->place = plan.place;
+	plan.place = NULL;
+	if (err)
+		snprintf(why, why_size, "scored has no memory");
+	plan_fini(&plan);
+	return err;
 }
 
-static void free_job(struct sjob *job)
+static void free_job(struct scored *d, struct sjob *job)
 {
+	if (job->place) {
+		matrix_remove(d->matrix, job->id);
+		matrix_place_fini(job->place, job->n_hosts);
+	}
+	free(job->place);
 	order_free(job->order);
 	free(job->hosts);
+	free(job->devices);
 	free(job);
 }
 
-struct sjob *restart_make(struct scored *d, uint64_t id, uint64_t round, uid_t uid,
-			  bool is_operator, char *why, size_t why_size)
+/* 0 or -errno with a sentence. */
+static int find_devices(const struct scored *d, struct sjob *job, const char *network, char *why,
+			size_t why_size)
 {
-	struct wanted wanted = {.round = round};
+	job->devices = network ? network_devices(d->cluster, network, why, why_size) : NULL;
+	return network && !job->devices ? -EINVAL : 0;
+}
+
+/* The first one is 1. Nobody counts them: a job may start twice from the same checkpoint. */
+static int draw_incarnation(struct order *order, char *why, size_t why_size)
+{
+	uint32_t number;
+
+	if (getrandom(&number, sizeof(number), 0) != sizeof(number)) {
+		snprintf(why, why_size, "scored has no random number: %s", strerror(errno));
+		return -errno;
+	}
+	order->incarnation = number > 1 ? number : 2;
+	return 0;
+}
+
+/* Of the journal's order, in no list yet. NULL with a sentence. */
+static struct sjob *read_job(struct scored *d, const struct restart_wish *wish, char *why,
+			     size_t why_size)
+{
+	struct wanted wanted = {.round = wish->round};
 	struct order *order = NULL;
 	struct sjob *job = NULL;
 
-	if (jobs_find(d, id)) {
-		snprintf(why, why_size, "job %" PRIu64 " has not ended; scqueue shows it", id);
-		return NULL;
-	}
-	if (!look_up(d, id, uid, is_operator, &wanted, why, why_size) &&
+	if (!look_up(d, wish->id, wish->uid, wish->is_operator, &wanted, why, why_size) &&
 	    !decode(&order, wanted.order, why, why_size) && !(job = calloc(1, sizeof(*job)))) {
 		snprintf(why, why_size, "scored has no memory");
 		order_free(order);
@@ -157,52 +202,44 @@ struct sjob *restart_make(struct scored *d, uint64_t id, uint64_t round, uid_t u
 			     .image = wanted.image,
 			     .submitted = clock_realtime_s(),
 			     .started = clock_realtime_s()};
-	if (!job->order->n_hosts || order->id != id) {
-		snprintf(why, why_size, "the journal's order of job %" PRIu64 " is damaged", id);
-		free_job(job);
+	if (!order->n_hosts || order->id != wish->id)
+		snprintf(why, why_size, "the journal's order of job %" PRIu64 " is damaged",
+			 wish->id);
+	else if (!draw_incarnation(order, why, why_size))
+		return job;
+	free_job(d, job);
+	return NULL;
+}
+
+struct sjob *restart_make(struct scored *d, const struct restart_wish *wish, char *why,
+			  size_t why_size)
+{
+	struct sjob *job;
+
+	if (jobs_find(d, wish->id)) {
+		snprintf(why, why_size, "job %" PRIu64 " has not ended; scqueue shows it",
+			 wish->id);
 		return NULL;
 	}
-	if (find_hosts(d, job, why, why_size)) {
-		free_job(job);
+	job = read_job(d, wish, why, why_size);
+	if (!job)
+		return NULL;
+	if (find_devices(d, job, wish->network, why, why_size) ||
+	    find_place(d, job, wish->hosts, why, why_size)) {
+		free_job(d, job);
 		return NULL;
 	}
 	jobs_enlist(d, job);
 	account_charge(d, job);
 	account_unqueue(job);
-	if (take_cores(d, job, why, why_size)) {
-		jobs_forget(d, job);
-		return NULL;
-	}
 	return job;
-}
-
-/* 0 or -errno with a sentence. */
-static int remove_images(struct scored *d, const struct order *order, uint64_t round, char *why,
-			 size_t why_size)
-{
-	for (size_t h = 0; h < order->n_hosts; h++) {
-		const struct node *node = nodes_find(d, order->hosts[h].name);
-
-		if (node && node->link)
-			continue;
-		snprintf(why, why_size,
-			 "host %s, which has images of job %" PRIu64 ", is not connected; try "
-			 "again when scinfo shows it as up",
-			 order->hosts[h].name, order->id);
-		return -EHOSTDOWN;
-	}
-	for (size_t h = 0; h < order->n_hosts; h++)
-		nodes_send(nodes_find(d, order->hosts[h].name),
-			   json_pack("{s:s, s:I, s:I, s:s}", "op", OP_IMAGE, "id",
-				     (json_int_t)order->id, "round", (json_int_t)round, "stage",
-				     "remove"));
-	return journal_checkpoints_forget(d->journal, order->id, why, why_size);
 }
 
 int restart_remove(struct scored *d, uint64_t id, uid_t uid, bool is_operator, char *why,
 		   size_t why_size)
 {
 	struct wanted wanted = {.round = 0};
+	struct images_removal removal;
 	struct order *order = NULL;
 	int err;
 
@@ -213,8 +250,11 @@ int restart_remove(struct scored *d, uint64_t id, uid_t uid, bool is_operator, c
 	err = look_up(d, id, uid, is_operator, &wanted, why, why_size);
 	if (!err)
 		err = decode(&order, wanted.order, why, why_size);
-	if (!err)
-		err = remove_images(d, order, wanted.image.round, why, why_size);
+	if (!err) {
+		removal = (struct images_removal){
+			.order = order, .round = wanted.image.round, .is_whole = true};
+		err = images_remove(d, &removal, why, why_size);
+	}
 	order_free(order);
 	free(wanted.order);
 	return err;

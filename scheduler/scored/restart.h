@@ -1,19 +1,27 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * restart - a job that does not run any more starts again from a checkpoint: under its number, and
- * on the hosts that have its images.
+ * restart - a job that does not run any more starts again from a checkpoint, under its number: on
+ * the hosts that have written its images, or on others that can read them.
  */
 #ifndef SCHEDULER_SCORED_RESTART_H
 #define SCHEDULER_SCORED_RESTART_H
 
 #include "scheduler/scored/scored.h"
 
+struct restart_wish {
+	uint64_t id;    /* of the job */
+	uint64_t round; /* of the checkpoint; 0: the last one */
+	uid_t uid;      /* of the user who asks, */
+	bool is_operator;
+	const char *hosts;   /* as job.group: these, or some of them; NULL: those of then */
+	const char *network; /* as job.network; NULL: by the devices that it had */
+};
+
 /*
- * The job @id of @uid, or anybody's if @is_operator, from checkpoint @round (0: the last one). It
- * starts at once or not at all: NULL with a sentence. The caller tells its hosts.
+ * It starts at once or not at all: NULL with a sentence. The caller tells its hosts.
  */
-struct sjob *restart_make(struct scored *d, uint64_t id, uint64_t round, uid_t uid,
-			  bool is_operator, char *why, size_t why_size);
+struct sjob *restart_make(struct scored *d, const struct restart_wish *wish, char *why,
+			  size_t why_size);
 /*
  * Its hosts remove all images of it, and it can not be restarted any more. 0 or -errno with a
  * sentence.

@@ -128,6 +128,7 @@ struct sjob {
 	bool is_tried;      /* it is only whether the job can be written to disk */
 	struct checkpoint *checkpoint; /* is being written; NULL: none is */
 	struct sjob_image image;
+	char *devices; /* that it is to open when it is restored from there; NULL: as before */
 	bool is_suspended, is_resting;
 	bool is_ended; /* code and text are final */
 	int code;

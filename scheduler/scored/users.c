@@ -299,6 +299,13 @@ static void submit(struct user *user, const json_t *head)
 
 static void restart(struct user *user, const json_t *head)
 {
+	const struct restart_wish wish = {
+		.id = head_number(head, "id"),
+		.round = head_number(head, "round"),
+		.uid = link_uid(user->link),
+		.is_operator = is_operator(user),
+		.hosts = json_string_value(json_object_get(head, "hosts")),
+		.network = json_string_value(json_object_get(head, "network"))};
 	struct sjob *job;
 	char why[512];
 
@@ -310,8 +317,7 @@ static void restart(struct user *user, const json_t *head)
 		refuse(user, "EUSERS", why);
 		return;
 	}
-	job = jobs_restart(user->scored, user, head_number(head, "id"), head_number(head, "round"),
-			   link_uid(user->link), is_operator(user), why, sizeof(why));
+	job = jobs_restart(user->scored, user, &wish, why, sizeof(why));
 	if (!job) {
 		refuse(user, "EINVAL", why);
 		return;

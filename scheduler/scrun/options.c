@@ -33,7 +33,8 @@ const char options_usage[] =
 	"  --cwd DIRECTORY                                  --name TEXT    for scqueue\n"
 	"  --collectives tuned|default  algorithms of MPI's collective operations\n"
 	"  --checkpoint          can be written to disk by sccheckpoint while it runs\n"
-	"  --restart JOB[@N]     from its last checkpoint, or from number N; without a program\n"
+	"  --restart JOB[@N]     from its last checkpoint, or from number N; without a program,\n"
+	"                        with --hosts and --network also elsewhere\n"
 	"Input and output:\n"
 	"  --stdin RANK|all|none|FILE                       --pty[=RANK]   a terminal for a rank\n"
 	"  --label               [rank host] before lines   --merge        equal lines once\n"
@@ -452,15 +453,15 @@ static int check_restart(const struct reader *r)
 		return wrong(r, -EINVAL,
 			     "--restart: the job has its program already; leave out \"%s\"",
 			     r->argv[r->at] ? r->argv[r->at] : ":");
-	if (o->nodes || o->per_node || app->ranks || o->group || o->hosts || o->network ||
-	    o->n_cart || o->memory || o->timeout_s > 0 || o->priority || o->class || o->bind ||
-	    o->cores > 1 || app->env.n || app->env_files.n || o->no_env.n || app->cwd || o->name ||
-	    o->pty_rank >= 0 || o->wants_checkpoint || o->is_dry_run || o->may_oversubscribe)
+	if (o->nodes || o->per_node || app->ranks || o->n_cart || o->memory || o->timeout_s > 0 ||
+	    o->priority || o->class || o->bind || o->cores > 1 || app->env.n || app->env_files.n ||
+	    o->no_env.n || app->cwd || o->name || o->pty_rank >= 0 || o->wants_checkpoint ||
+	    o->is_dry_run || o->may_oversubscribe)
 		return wrong(
 			r, -EINVAL,
-			"--restart: the job keeps its hosts, ranks and environment; only options "
-			"of its input and output go with it, and --quiet, --server and "
-			"--munge-socket");
+			"--restart: the job keeps its ranks and environment; only options of its "
+			"input and output go with it, and --hosts, --group, --network, --quiet, "
+			"--server and --munge-socket");
 	return 0;
 }
 

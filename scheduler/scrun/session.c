@@ -511,7 +511,9 @@ static json_t *request_of(const struct options *o, const struct job *job)
 	if (!o->restart_id)
 		return json_pack("{s:s, s:o, s:b}", "op", OP_SUBMIT, "job", job_encode(job),
 				 "dry_run", o->is_dry_run);
-	head = json_pack("{s:s, s:I}", "op", OP_RESTART, "id", (json_int_t)o->restart_id);
+	head = json_pack("{s:s, s:I, s:s*, s:s*}", "op", OP_RESTART, "id",
+			 (json_int_t)o->restart_id, "hosts", o->group ? o->group : o->hosts,
+			 "network", o->network);
 	if (head && o->restart_round)
 		json_object_set_new(head, "round", json_integer((json_int_t)o->restart_round));
 	return head;

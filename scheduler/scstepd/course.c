@@ -21,6 +21,7 @@
 #include "scheduler/scstepd/control.h"
 #include "scheduler/scstepd/input.h"
 #include "scheduler/scstepd/leader.h"
+#include "scheduler/scstepd/memory_limit.h"
 #include "scheduler/scstepd/output.h"
 #include "scheduler/scstepd/pmi.h"
 #include "scheduler/scstepd/pmix/nspace.h"
@@ -30,8 +31,6 @@
 #include "scheduler/scstepd/ranks.h"
 #include "scheduler/scstepd/standstill.h"
 #include "scheduler/scstepd/transport.h"
-
-#define TMPDIR_MAX 3000 /* characters of a path from scnoded */
 
 static void is_over(struct step *step)
 {
@@ -482,19 +481,6 @@ static int make_parts(struct step *step, char *why, size_t why_size)
 	return step->collectives ? server_open(step) : -ENOMEM;
 }
 
-/* The limit of memory, if there is one. */
-static void take_memory(struct step *step, const json_t *from)
-{
-	const char *kills = json_string_value(json_object_get(from, "kills"));
-	const char *text = json_string_value(json_object_get(from, "text"));
-
-	if (!kills || *kills != '/' || strlen(kills) > TMPDIR_MAX || !text || !*text)
-		return;
-	step->memory_text = strdup(text);
-	/* Without a sentence there is nothing to look for. */
-	step->memory_kills = step->memory_text ? strdup(kills) : NULL;
-}
-
 void course_order(struct step *step, json_t *head)
 {
 	const json_t *host = json_object_get(head, "host");
@@ -504,7 +490,7 @@ void course_order(struct step *step, json_t *head)
 
 	if (step->order)
 		return;
-	if (!tmpdir || *tmpdir != '/' || strlen(tmpdir) > TMPDIR_MAX) {
+	if (!tmpdir || *tmpdir != '/' || strlen(tmpdir) > STEP_PATH_MAX) {
 		control_failed(step->control, STEP_CODE_START, "scstepd: the order has no tmpdir");
 		return;
 	}
@@ -516,7 +502,7 @@ void course_order(struct step *step, json_t *head)
 	step->host = step->order->hosts[step->here].name;
 	step->tmpdir = strdup(tmpdir);
 	step->cpus = strdup(cpus ? cpus : "");
-	take_memory(step, json_object_get(head, "memory"));
+	memory_limit_take(step, json_object_get(head, "memory"));
 	if (!step->tmpdir || !step->cpus || make_parts(step, why, sizeof(why))) {
 		course_stop(step, STEP_CODE_START, why);
 		return;

@@ -6,16 +6,30 @@
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "scheduler/proto/order.h"
 #include "scheduler/scstepd/bind.h"
+#include "scheduler/scstepd/memory_limit.h"
 #include "scheduler/scstepd/ranks.h"
+#include "scheduler/scstepd/standstill.h"
+
+static void move_host(struct order_host *to, struct order_host *from)
+{
+	to->name = from->name;
+	to->address = from->address;
+	to->cores = from->cores;
+	to->n_cores = from->n_cores;
+	memcpy(to->at, from->at, sizeof(to->at));
+	from->name = from->address = NULL;
+	from->cores = NULL;
+}
 
 /*
- * Its ranks, cores and key stay those of its image. The old names and addresses stay in memory, as
- * others point to them.
+ * Its ranks and key stay those of its image. Names and cores of before stay in memory, as others
+ * point to them.
  */
-static const char *take_hosts(struct order *order, const json_t *from)
+static const char *take_hosts(struct order *order, const json_t *from, uint32_t *ret_incarnation)
 {
 	struct order *now;
 	char why[200];
@@ -26,11 +40,10 @@ static const char *take_hosts(struct order *order, const json_t *from)
 		order_free(now);
 		return "the order has another number of hosts than the image";
 	}
-	for (size_t h = 0; h < order->n_hosts; h++) {
-		order->hosts[h].name = now->hosts[h].name;
-		order->hosts[h].address = now->hosts[h].address;
-		now->hosts[h].name = now->hosts[h].address = NULL;
-	}
+	for (size_t h = 0; h < order->n_hosts; h++)
+		move_host(&order->hosts[h], &now->hosts[h]);
+	order->n_dims = now->n_dims;
+	*ret_incarnation = now->incarnation;
 	order_free(now);
 	return NULL;
 }
@@ -52,7 +65,7 @@ static void bind_threads(pid_t pid, const unsigned long *mask, int bytes)
 		closedir(dir);
 }
 
-static void bind_again(struct step *step)
+static void bind_again(const struct step *step)
 {
 	for (size_t i = 0; i < ranks_count(step->ranks); i++) {
 		const struct rank *rank = ranks_at(step->ranks, i);
@@ -66,6 +79,22 @@ static void bind_again(struct step *step)
 			bind_threads(rank->pid, mask, bytes);
 		free(mask);
 	}
+}
+
+/*
+ * The old topology stays in memory, as PMIx's server has it. NULL, or why not, until the next call.
+ */
+static const char *take_cores(struct step *step, const json_t *host)
+{
+	static char why[512];
+	const char *cpus = json_string_value(json_object_get(host, "cpus"));
+	struct bind *bind = bind_open(step->order, cpus ? cpus : "", why, sizeof(why));
+
+	if (!bind)
+		return why;
+	step->bind = bind;
+	bind_again(step);
+	return NULL;
 }
 
 static pid_t find_host_pid(const json_t *pairs, pid_t pid)
@@ -82,7 +111,9 @@ static pid_t find_host_pid(const json_t *pairs, pid_t pid)
 const char *moved_take(struct step *step, const json_t *head)
 {
 	const json_t *pairs = json_object_get(head, "pids");
-	const char *why = take_hosts(step->order, json_object_get(head, "order"));
+	const char *devices = json_string_value(json_object_get(head, "devices"));
+	uint32_t incarnation = 0;
+	const char *why = take_hosts(step->order, json_object_get(head, "order"), &incarnation);
 
 	if (why)
 		return why;
@@ -91,6 +122,9 @@ const char *moved_take(struct step *step, const json_t *head)
 
 		rank->host_pid = find_host_pid(pairs, rank->pid);
 	}
-	bind_again(step);
-	return NULL;
+	step->host = step->order->hosts[step->here].name;
+	memory_limit_take(step, json_object_get(head, "memory"));
+	if (standstill_moved(step->standstill, incarnation, devices))
+		return "no memory for the devices of its ranks";
+	return take_cores(step, json_object_get(head, "host"));
 }

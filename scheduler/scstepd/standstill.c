@@ -48,7 +48,7 @@ struct standstill {
 	char *wanted;    /* that were asked for */
 	char *set;       /* all worlds */
 	uint64_t serial; /* of the request */
-	uint64_t count;  /* of changes, which makes each key another */
+	uint64_t count;  /* of changes and incarnations, which makes each key another */
 	double limit_s;  /* clock_monotonic_s() */
 	double given_s;  /* the order */
 	double since_s;  /* the ranks stand */
@@ -480,6 +480,21 @@ static int reserve_nodes(struct standstill *s)
 	if (n > COLLECTIVE_DATA_MAX / ADDRESS_BYTES)
 		return E2BIG;
 	return -standstill_page_reserve_nodes(&s->page, (uint32_t)n);
+}
+
+int standstill_moved(struct standstill *s, uint32_t incarnation, const char *devices)
+{
+	char *wanted = devices ? strdup(devices) : NULL;
+
+	if (devices && !wanted)
+		return -ENOMEM;
+	if (devices) {
+		free(s->wanted);
+		s->wanted = wanted;
+	}
+	/* The job has gone on behind its image, and used the keys of the changes that follow. */
+	s->count = (uint64_t)incarnation << 32;
+	return 0;
 }
 
 void standstill_begin(struct standstill *s, const json_t *head)

@@ -40,6 +40,12 @@ void standstill_expect(struct standstill *standstill, const struct world *world)
 void standstill_ask(struct standstill *standstill, const json_t *head);
 /* The work of part() or go_away() is done; @why: it could not be, and NULL if it could. */
 void standstill_ready(struct standstill *standstill, const char *why);
+/*
+ * Between go_away() and standstill_ready(): all was restored from images, and @incarnation is
+ * another one than those in which these ranks had devices before. They are to open @devices now;
+ * NULL: those that were said. 0 or -ENOMEM.
+ */
+int standstill_moved(struct standstill *standstill, uint32_t incarnation, const char *devices);
 /* All are told: OP_STANDSTILL. */
 void standstill_begin(struct standstill *standstill, const json_t *head);
 

@@ -35,6 +35,8 @@ enum step_state {
 	STEP_OVER
 };
 
+#define STEP_PATH_MAX 3000 /* characters of a path from scnoded */
+
 struct bind;
 struct control;
 struct input;

@@ -10,38 +10,18 @@ import subprocess
 import sys
 
 import schedlab
-from runningjobs import LIMIT, end_of, in_mpi, is_late, numbers_of
+from chronicles import CRIU, SCCHECKPOINT, Chronicle, checkpoint, crash, is_like, restart, steps_of
+from runningjobs import LIMIT, end_of, is_late, numbers_of
 from schedlab import BUILD, SCRUN, kill, over_pm
 from systest import ROOT, Tap, told
 
-SCCHECKPOINT = f"{ROOT}/scheduler/ctl/sccheckpoint"
 SCQUEUE = f"{ROOT}/scheduler/ctl/scqueue"
-CRIU = f"{BUILD}/criu/criu"
 IMAGES = "/run/checkpoints"         # in each host
-STEPS, STEP_US = 60, 40000
-FILE = f"{BUILD}/restart-{os.getpid()}"
-SHAPE = "-nodes=2x2"
+STEPS = 60
+CHRONICLE = Chronicle(STEPS, 40000)
+FILE = CHRONICLE.file
 
 tap = Tap()
-
-
-def chronicle(lab, env):
-    """Its file is new: has_come_to() takes no step of a job before for one of this."""
-    if os.path.exists(FILE):
-        os.unlink(FILE)
-    return lab.start(SHAPE, "-checkpoint", f"{BUILD}/mpi/chronicle", FILE, str(STEPS), str(STEP_US), env=env)
-
-
-def checkpoint(lab, number, *words, **how):
-    return in_mpi(lambda: lab.run(SCCHECKPOINT, *words, str(number), **how))
-
-
-def restart(lab, number, *, limit=LIMIT):
-    """Its hosts may still clear away what was there before."""
-    def start():
-        done = lab.run(SCRUN, "-restart", str(number), limit=limit)
-        return None if "has not ended" in done.stderr else done
-    return schedlab.wait_until(start, 10) or start() or subprocess.CompletedProcess([], 1, "", "it has not ended")
 
 
 def removed(lab, number):
@@ -50,61 +30,22 @@ def removed(lab, number):
     return done if not any(images(lab, host) for host in lab.hosts) else None
 
 
-def contents(path=FILE):
-    with open(path, encoding="ascii") as file:
-        return file.read()
-
-
 def images(lab, host):
     """Numbers of checkpoints there, as directories of job/round."""
     return lab.run("sh", "-c", f"cd {IMAGES} 2>/dev/null && ls -d */*/* 2>/dev/null", host=host).stdout.split()
 
 
-def steps_of(out):
-    return [line for line in out.splitlines() if line.startswith("step ")]
-
-
-def has_come_to(job, step):
-    """Waits until the job's file has that step."""
-    return schedlab.wait_until(lambda: os.path.exists(FILE) and f"step {step}:" in contents(), LIMIT) and \
-        job.poll() is None
-
-
-def crash(lab, job):
-    """Everything of the job dies at once, as with the power; what it has said until then."""
-    for host in lab.hosts:
-        for program in ("chronicle", "scstepd"):
-            for pid in lab.find(program, host):
-                kill(pid)
-    out = end_of(job)
-    return out, lab.settled()
-
-
-def undisturbed(lab, env):
-    job = chronicle(lab, env)
-    code, out = end_of(job)
-    is_right = code == 0 and len(steps_of(out)) == STEPS and "OK chronicle" in out
-    tap.ok(is_right, "a run that nobody disturbs ends well", f"{code}\n{out}")
-    return steps_of(out), contents()
-
-
-def is_like(right, first, last):
-    """The steps of two runs, of which the second began before the end of the first, are those of one."""
-    n = len(right) - len(last)
-    return n >= 0 and right[n:] == last and right[:len(first)] == first and n <= len(first)
-
-
 def again_and_again(lab, env, right, content):
     """Written down at random moments, killed later, restarted; then the restarted one as well."""
     rolls = random.Random(5)
-    job = chronicle(lab, env)
+    job = CHRONICLE.start(lab, env)
     number = numbers_of(lab, 1)[0]
     for turn in range(3):
         written, step = [], rolls.randrange(STEPS // 5) + 1 + turn * STEPS // 4
-        has_come_to(job, step)
+        CHRONICLE.has_come_to(job, step)
         for _ in range(rolls.randrange(1, 3)):
             written.append(checkpoint(lab, number))
-        has_come_to(job, step + rolls.randrange(4))
+        CHRONICLE.has_come_to(job, step + rolls.randrange(4))
         (_, out), left = crash(lab, job)
         tap.ok(all(done.returncode == 0 for done in written) and not left,
                f"turn {turn}: written down {len(written)} times while it ran, then killed", f"{written}\n{out}\n{left}")
@@ -115,13 +56,13 @@ def again_and_again(lab, env, right, content):
     last = steps_of(out)
     tap.ok(code == 0 and "OK chronicle" in out and last and last == right[-len(last):],
            "the last of four runs says what the undisturbed one does, and ends well", f"{code}\n{out}")
-    tap.equal(contents(), content, "the file is that of the undisturbed run, byte by byte")
+    tap.equal(CHRONICLE.contents(), content, "the file is that of the undisturbed run, byte by byte")
     tap.equal([images(lab, host) for host in lab.hosts], [[], []], "no image is left of a job that ended well")
     tap.equal(lab.settled(), [], "nothing else is left")
 
 
 def two_are_kept(lab, env, right):
-    job = chronicle(lab, env)
+    job = CHRONICLE.start(lab, env)
     number = numbers_of(lab, 1)[0]
     answers = [json.loads(checkpoint(lab, number, "--json").stdout or "{}") for _ in range(3)]
     tap.ok([answer.get("round") for answer in answers] == [1, 2, 3]
@@ -142,7 +83,7 @@ def two_are_kept(lab, env, right):
 def refusals(lab, env):
     done = restart(lab, 999)
     tap.ok(done.returncode and "job 999 of yours has no checkpoint" in done.stderr, "refused: no such job", told(done))
-    job = chronicle(lab, env)
+    job = CHRONICLE.start(lab, env)
     number = numbers_of(lab, 1)[0]
     checkpoint(lab, number)
     done = lab.run(SCRUN, "-restart", str(number))
@@ -177,7 +118,7 @@ def refusals(lab, env):
 
 
 def in_the_way(lab, env):
-    job = subprocess.Popen(lab.command(SCRUN, SHAPE, "-checkpoint", f"{BUILD}/mpi/parrot", "udp"),
+    job = subprocess.Popen(lab.command(SCRUN, CHRONICLE.shape, "-checkpoint", f"{BUILD}/mpi/parrot", "udp"),
                            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                            env={**os.environ, **env})
     number = numbers_of(lab, 1)[0]
@@ -191,9 +132,9 @@ def in_the_way(lab, env):
 
 def daemons_die(lab, env, right, content):
     """Images and journal on disk are enough: scored and the scnodeds are started anew."""
-    job = chronicle(lab, env)
+    job = CHRONICLE.start(lab, env)
     number = numbers_of(lab, 1)[0]
-    has_come_to(job, 5)
+    CHRONICLE.has_come_to(job, 5)
     done = checkpoint(lab, number)
     kill(lab.daemons("scored", "h0")[0])
     crash(lab, job)
@@ -206,13 +147,13 @@ def daemons_die(lab, env, right, content):
     last = steps_of(again.stdout)
     tap.ok(done.returncode == 0 and again.returncode == 0 and last and last == right[-len(last):],
            "scored and all scnodeds were killed as well: it starts again", told(done) + told(again))
-    tap.equal(contents(), content, "... and its file is right")
+    tap.equal(CHRONICLE.contents(), content, "... and its file is right")
 
 
 def one_dies(lab, env):
     """Somebody dies while a checkpoint is written: the job goes on or starts from the one before, never from a part."""
     for what in ("scnoded", "criu", "scored", "chronicle"):
-        job = chronicle(lab, env)
+        job = CHRONICLE.start(lab, env)
         number = numbers_of(lab, 1)[0]
         first = checkpoint(lab, number)
         writer = subprocess.Popen(lab.command(SCCHECKPOINT, str(number)), stdout=subprocess.PIPE,
@@ -238,7 +179,7 @@ def one_dies(lab, env):
 
 
 def disk_is_full(lab, env):
-    job = chronicle(lab, env)
+    job = CHRONICLE.start(lab, env)
     number = numbers_of(lab, 1)[0]
     checkpoint(lab, number)
     lab.run("sh", "-c", f"mkdir {IMAGES}/x; mount -t tmpfs -o size=3m,mode=700 none {IMAGES}", host="h1")
@@ -262,7 +203,7 @@ def main():
     env = over_pm("devices=self+shmem+udp")
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
     with schedlab.Lab(f"rs{os.getpid()}", 2, "--ethernet") as lab:
-        right, content = undisturbed(lab, env)
+        right, content = CHRONICLE.undisturbed(lab, env, tap)
         again_and_again(lab, env, right, content)
         two_are_kept(lab, env, right)
         refusals(lab, env)

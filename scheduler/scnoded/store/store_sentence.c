@@ -30,7 +30,8 @@ static const char *remedy(int error)
 	case EACCES:
 		return "it must be a directory of root alone (chmod 700)";
 	case ENOENT:
-		return "look whether somebody has removed it, and whether the disk is mounted";
+		return "look whether somebody has removed it, whether the disk is mounted, and "
+		       "whether the host shares it with the one that wrote it";
 	case EBUSY:
 		return "unmount what is mounted there";
 	default:

@@ -19,7 +19,7 @@ usage: sclab [--name LAB] COMMAND ...
      [--burst BYTES] [--limiter tbf|htb] [--fast-uplinks] [--spread] [--loss PCT] [--seed N]
      [--direct] [--offloads on|off|auto]
      [--ethernet [--mode auto|native|generic|tc]] [--share DIR]
-     [--scheduler [--cores N|own] [--quantum TIME]]
+     [--scheduler [--cores N|own] [--quantum TIME] [--checkpoints DIR]]
                           build a virtual cluster; --ethernet: with pm-ethernetd in each host;
                           --scheduler: with scored and scnoded, for scrun
   exec [-u USER] HOST [--] CMD...    run a command in a host
@@ -77,6 +77,7 @@ def parse_up(lab, args):
     parser.add_argument("--scheduler", action="store_true")
     parser.add_argument("--cores", type=plans.parse_cores)
     parser.add_argument("--quantum", default="")
+    parser.add_argument("--checkpoints", default="")
     parser.add_argument("--offloads", choices=("on", "off", "auto"), default="auto")
     parser.add_argument("--share", action="append", default=[])
     given = parser.parse_args(args)
@@ -88,7 +89,8 @@ def parse_up(lab, args):
         grid=bool(given.grid), nics=given.nics, mtu=given.mtu, rate=given.rate, queue=given.queue,
         burst=given.burst, limiter=given.limiter, fast_uplinks=given.fast_uplinks, spread=given.spread,
         loss_ppm=given.loss, seed=seed, direct=given.direct, ethernet=given.ethernet, mode=given.mode,
-        offloads=given.offloads, scheduler=given.scheduler, cores=given.cores or "", quantum=given.quantum)
+        offloads=given.offloads, scheduler=given.scheduler, cores=given.cores or "", quantum=given.quantum,
+        checkpoints=given.checkpoints)
     return options, given.share
 
 

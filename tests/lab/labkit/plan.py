@@ -53,6 +53,7 @@ class Options:
     scheduler: bool = False       # scored runs in the first host, scnoded in every one
     cores: str = ""               # that each host offers to jobs: a number, OWN_CORE, "" = the machine's
     quantum: str = ""             # of gang scheduling; "" = scored's default
+    checkpoints: str = ""         # directory that all hosts share; "" = one of each host
 
 
 @dataclass
@@ -212,8 +213,8 @@ def check_options(options):
         raise usage(f"--ethernet is for 1 to {MAX_RAILS} data NICs of a host: change --nics")
     if options.mode != "auto" and not options.ethernet:
         raise usage("--mode is for pm-ethernetd: write --ethernet too")
-    if (options.cores or options.quantum) and not options.scheduler:
-        raise usage("--cores and --quantum are for the scheduler: write --scheduler too")
+    if (options.cores or options.quantum or options.checkpoints) and not options.scheduler:
+        raise usage("--cores, --quantum and --checkpoints are for the scheduler: write --scheduler too")
     if not options.direct:
         return
     if set(options.shape) != {2}:

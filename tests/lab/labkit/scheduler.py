@@ -82,7 +82,7 @@ def start(plan, state):
     def scnoded(host):
         return [where["scnoded"], "--server", state.hosts[0], "--name", host,
                 "--cgroup", f"{cgroup_parent(state)}/{host}", "--cores", cores_of(options, host),
-                "--checkpoints", CHECKPOINTS, *criu_of(where)]
+                "--checkpoints", options.checkpoints or CHECKPOINTS, *criu_of(where)]
     daemon.start(state, state.hosts, scnoded, NODE_WORD)
 
 

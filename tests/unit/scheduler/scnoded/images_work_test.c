@@ -202,7 +202,7 @@ TAP_TEST(images_work_verify__is_refused)
 	verifies("no criu", "find; ");
 	t.criu = NULL;
 	t.verify = "damaged";
-	verifies("damaged", "find; verify; ");
+	verifies("host n1: damaged", "find; verify; ");
 	t.verify = NULL;
 	t.cut = "smaller";
 	verifies("smaller", "find; verify; cut; ");

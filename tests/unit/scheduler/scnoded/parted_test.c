@@ -16,6 +16,7 @@
 
 #include "scheduler/proto/ops.h"
 #include "scheduler/proto/signals.h"
+#include "scheduler/scnoded/briefing.h"
 #include "scheduler/scnoded/holdings/inquiry.h"
 #include "scheduler/scnoded/images.h"
 #include "scheduler/scnoded/init.h"
@@ -103,10 +104,10 @@ bool nspid_is_scstepd(const struct step *step, pid_t pid)
 	return pid == INIT_PID + 1 || pid == INIT_PID + 3;
 }
 
-json_t *order_encode(const struct order *order, size_t here)
+void briefing_add(const struct step *step, json_t *head)
 {
-	ok(order == t.step.order);
-	return json_pack("{s:I}", "here", (json_int_t)here);
+	ok(step == &t.step);
+	json_object_set_new(head, "order", json_pack("{s:i}", "here", 0));
 }
 
 /* ---- the look ---- */
@@ -506,7 +507,7 @@ TAP_TEST(parted_forget__while_it_is_dumped)
 TAP_TEST(parted_restored__is_told_what_has_changed)
 {
 	begin();
-	parted_restored(&t.step);
+	parted_restored(&t.step, NULL);
 	ok(is_woken());
 	is_int(t.n_inquiries, 0);
 	is_answered(RESTORED "[[1,1000],[2,1001],[3,1002],[4,1003]]}");
@@ -519,11 +520,22 @@ TAP_TEST(parted_restored__is_told_what_has_changed)
 	finish();
 }
 
+TAP_TEST(parted_restored__by_other_devices)
+{
+	begin();
+	parted_restored(&t.step, "self+udp");
+	ok(is_woken());
+	is_answered("{\"devices\":\"self+udp\",\"is_restorable\":true,\"op\":\"rejoined\","
+		    "\"order\":{\"here\":0},\"pids\":[[1,1000],[2,1001],[3,1002],[4,1003]]}");
+	is_answered("{\"op\":\"rejoined\"}");
+	finish();
+}
+
 TAP_TEST(parted_restored__its_processes_can_not_be_listed)
 {
 	begin();
 	t.list_error = -ENOMEM;
-	parted_restored(&t.step);
+	parted_restored(&t.step, NULL);
 	ok(is_woken());
 	is_answered(RESTORED "[]}");
 	finish();
@@ -532,7 +544,7 @@ TAP_TEST(parted_restored__its_processes_can_not_be_listed)
 TAP_TEST(parted_restored__is_forgotten_before_it_comes_back)
 {
 	begin();
-	parted_restored(&t.step);
+	parted_restored(&t.step, NULL);
 	ok(is_woken());
 	parted_forget(&t.step);
 	is_answered("{\"op\":\"rejoined\"}");
@@ -544,7 +556,7 @@ TAP_TEST(parted_restored__while_it_was_looked_at)
 {
 	begin();
 	parts();
-	parted_restored(&t.step);
+	parted_restored(&t.step, NULL);
 	ok(t.inquiry.is_stopped);
 	ok(is_woken());
 	is_answered(RESTORED "[[1,1000],[2,1001],[3,1002],[4,1003]]}");

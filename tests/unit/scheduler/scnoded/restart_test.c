@@ -41,6 +41,7 @@ static struct {
 	int opened;          /* that descriptor */
 	int helper;          /* our end of its pipe */
 	const char *refusal; /* of the fork */
+	const char *devices; /* that are wished */
 	int list_error, put_error;
 	pid_t gone; /* no process has that number any more */
 	char heard[600];
@@ -172,9 +173,10 @@ int cgroup_put_rank(struct cgroup *group, pid_t pid)
 	return pid == t.gone ? -ESRCH : t.put_error;
 }
 
-void parted_restored(struct step *step)
+void parted_restored(struct step *step, const char *devices)
 {
-	ok(!step->restart);
+	if (devices)
+		note("%s; ", devices);
 	note("wake; ");
 }
 
@@ -204,7 +206,7 @@ static void start(void)
 {
 	static const struct restart_events events = {on_forked, on_restored, on_failed};
 
-	restart_begin(&t.step, ROUND, &events);
+	restart_begin(&t.step, ROUND, t.devices, &events);
 }
 
 static void begin(void)

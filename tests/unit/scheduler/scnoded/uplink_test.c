@@ -167,7 +167,7 @@ struct step *steps_find(const struct scnoded *d, uint64_t id)
 	return NULL;
 }
 
-void steps_start(struct scnoded *d, struct order *order, uint64_t round)
+void steps_start(struct scnoded *d, struct order *order, uint64_t round, const char *devices)
 {
 	order_free(order);
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "scheduler/scored/jobs_list.h"
+#include "scheduler/scored/images.h"
 #include "scheduler/scored/movers.h"
 #include "scheduler/scored/nodes.h"
 #include "scheduler/scored/users_connection.h"
@@ -63,6 +64,19 @@ static void keep(const char *to, json_t *head)
 void nodes_send(struct node *node, json_t *head)
 {
 	keep(node->name, head);
+}
+
+/* Hosts of the job are the only ones that have written any. */
+int images_remove(struct scored *d, const struct images_removal *removal, char *why,
+		  size_t why_size)
+{
+	ok(removal->order == &t.order && !removal->is_whole);
+	for (size_t h = 0; h < HOSTS; h++)
+		nodes_send(t.job.hosts[h].node,
+			   json_pack("{s:s, s:I, s:I, s:s}", "op", "image", "id",
+				     (json_int_t)t.order.id, "round", (json_int_t)removal->round,
+				     "stage", "remove"));
+	return journal_checkpoints_forget(d->journal, t.order.id, why, why_size);
 }
 
 void users_say(const struct user *user, json_t *head)

@@ -14,7 +14,6 @@
 #include "scheduler/scored/jobs_list.h"
 #include "scheduler/scored/locks.h"
 #include "scheduler/scored/nodes.h"
-#include "scheduler/scored/turns.h"
 #include "tests/harness/tap.h"
 #include "tests/unit/scheduler/scored/fake_cluster.h"
 
@@ -22,16 +21,17 @@
 #define OWNER 1000
 #define OTHER 1001
 #define HOSTS 2
+#define ALL_HOSTS 4 /* of the cluster; the job had the first ones */
 
 static struct {
 	struct fake_cluster f;
 	struct sjob *job; /* in the list */
 	bool is_charged, is_unqueued;
-	unsigned int n_published;
 	const struct node *locked;
-	const char *missing; /* no memory for that host */
+	const char *missing; /* a host that nobody knows */
 	char told[300];      /* the hosts */
 	char why[512];
+	const char *hosts, *network; /* that are wished */
 } t;
 
 /* ---- fakes ---- */
@@ -57,6 +57,7 @@ void jobs_forget(struct scored *d, struct sjob *job)
 	}
 	order_free(job->order);
 	free(job->hosts);
+	free(job->devices);
 	free(job);
 }
 
@@ -84,20 +85,10 @@ void locks_say(struct lock *lock, char *to, size_t size)
 	snprintf(to, size, "locked by ann: disks");
 }
 
-struct node *nodes_make(struct scored *d, const char *name)
-{
-	static struct node absent;
-
-	if (t.missing && !strcmp(name, t.missing))
-		return NULL;
-	for (size_t h = 0; h < d->n_nodes; h++)
-		if (!strcmp(d->nodes[h]->name, name))
-			return d->nodes[h];
-	return &absent;
-}
-
 struct node *nodes_find(const struct scored *d, const char *name)
 {
+	if (t.missing && !strcmp(name, t.missing))
+		return NULL;
 	for (size_t h = 0; h < d->n_nodes; h++)
 		if (!strcmp(d->nodes[h]->name, name))
 			return d->nodes[h];
@@ -114,9 +105,9 @@ void nodes_send(struct node *node, json_t *head)
 	json_decref(head);
 }
 
-void turns_publish(struct scored *d)
+bool nodes_is_usable(const struct node *node)
 {
-	t.n_published++;
+	return node->link && node->state == NODE_UP;
 }
 
 /* ---- the journal ---- */
@@ -124,7 +115,7 @@ void turns_publish(struct scored *d)
 static char h0[] = "h0", h1[] = "h1", old_address[] = "10.0.0.9:1", cluster[] = "lab", cwd[] = "/",
 	    variable[] = "A=1", name[] = "a";
 static char *env[] = {variable, NULL}, *none[] = {NULL}, *argv[] = {name, NULL};
-static uint32_t cores[] = {0, 1, 2};
+static uint32_t cores[] = {0, 1, 2, 3};
 
 /* To be freed. */
 static char *order_text(uint64_t id, uid_t uid)
@@ -177,7 +168,7 @@ static void record(uint64_t round, const char *order)
 static void begin_without(void)
 {
 	memset(&t, 0, sizeof(t));
-	fake_cluster_open(&t.f, HOSTS, 4, 2);
+	fake_cluster_open(&t.f, ALL_HOSTS, 4, 2);
 	t.f.d.journal = journal_open(JOURNAL_NONE, t.why, sizeof(t.why));
 	must(t.f.d.journal);
 }
@@ -200,9 +191,21 @@ static void finish(void)
 	fake_cluster_close(&t.f);
 }
 
+static struct sjob *make(uint64_t round, uid_t uid, bool is_operator)
+{
+	struct restart_wish wish = {.id = JOB,
+				    .round = round,
+				    .uid = uid,
+				    .is_operator = is_operator,
+				    .hosts = t.hosts,
+				    .network = t.network};
+
+	return restart_make(&t.f.d, &wish, t.why, sizeof(t.why));
+}
+
 static void starts(uint64_t round, uid_t uid, bool is_operator, uint64_t want)
 {
-	struct sjob *job = restart_make(&t.f.d, JOB, round, uid, is_operator, t.why, sizeof(t.why));
+	struct sjob *job = make(round, uid, is_operator);
 
 	okf(job, "%s", t.why);
 	must(job);
@@ -222,7 +225,7 @@ static void starts(uint64_t round, uid_t uid, bool is_operator, uint64_t want)
 static void is_refused(uint64_t round, uid_t uid, const char *want)
 {
 	t.why[0] = 0;
-	ok(!restart_make(&t.f.d, JOB, round, uid, false, t.why, sizeof(t.why)));
+	ok(!make(round, uid, false));
 	is_str(t.why, want);
 	ok(!t.job);
 }
@@ -296,7 +299,7 @@ TAP_TEST(restart_make__job_has_not_ended)
 	begin();
 	starts(0, OWNER, false, 2);
 	first = t.job;
-	ok(!restart_make(&t.f.d, JOB, 0, OWNER, false, t.why, sizeof(t.why)));
+	ok(!make(0, OWNER, false));
 	is_str(t.why, "job 7 has not ended; scqueue shows it");
 	ok(t.job == first);
 	finish();
@@ -308,7 +311,7 @@ static void not_up(const char *host)
 
 	snprintf(want, sizeof(want),
 		 "host %s, which has images of job 7, is not up; try again when scinfo shows it "
-		 "as up",
+		 "as up, or name hosts that share its directory of checkpoints (-hosts)",
 		 host);
 	is_refused(0, OWNER, want);
 	ok(!t.is_charged);
@@ -329,7 +332,7 @@ TAP_TEST(restart_make__host_is_not_up)
 	/* The cluster has none of that name any more. */
 	t.f.d.n_nodes = 1;
 	not_up("h1");
-	t.f.d.n_nodes = HOSTS;
+	t.f.d.n_nodes = ALL_HOSTS;
 	starts(0, OWNER, false, 2);
 	finish();
 }
@@ -347,7 +350,7 @@ TAP_TEST(restart_make__address_has_changed)
 
 TAP_TEST(restart_make__cores_are_taken)
 {
-	struct matrix_host taken = {.host = 1, .cores = cores, .n_cores = 1};
+	struct matrix_host taken = {.host = 1, .cores = cores, .n_cores = 4};
 
 	begin();
 	/* By jobs that want them alone, in each row. */
@@ -355,10 +358,8 @@ TAP_TEST(restart_make__cores_are_taken)
 	is_refused(0, OWNER,
 		   "the cores of job 7 on its hosts are taken by other jobs; try again when they "
 		   "have ended (scqueue)");
-	is_int(t.n_published, 0);
 	matrix_remove(t.f.d.matrix, 8);
 	starts(0, OWNER, false, 2);
-	is_int(t.n_published, 1);
 	finish();
 }
 
@@ -380,7 +381,7 @@ TAP_TEST(restart_make__order_is_damaged)
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
 		begin_without();
 		record(1, all[i]);
-		ok(!restart_make(&t.f.d, JOB, 0, OWNER, false, t.why, sizeof(t.why)));
+		ok(!make(0, OWNER, false));
 		okf(strlen(t.why) > 0, "\"%s\"", all[i]);
 		ok(!t.job && !t.is_charged);
 		finish();
@@ -390,6 +391,58 @@ TAP_TEST(restart_make__order_is_damaged)
 	record(1, order);
 	free(order);
 	is_refused(0, OWNER, "the journal's order of job 7 is damaged");
+	finish();
+}
+
+/* The last host of these is none of then; the one of then keeps its part. */
+TAP_TEST(restart_make__on_other_hosts)
+{
+	struct order *order;
+
+	begin();
+	t.hosts = "h[1-3]";
+	t.f.nodes[0].state = NODE_ABSENT;
+	starts(0, OWNER, false, 2);
+	must(t.job);
+	order = t.job->order;
+	is_str(order->hosts[0].name, "h2");
+	is_int(order->hosts[0].ranks, 2);
+	is_int(order->hosts[0].n_cores, 2);
+	is_str(order->hosts[1].name, "h1");
+	is_int(order->hosts[1].first, 2);
+	ok(t.job->hosts[0].node == &t.f.nodes[2] && t.job->hosts[1].node == &t.f.nodes[1]);
+	is_int(t.job->place[0].host, 2);
+	is_int(order->key, 5);
+	ok(order->incarnation > 1);
+	finish();
+}
+
+TAP_TEST(restart_make__too_few_other_hosts)
+{
+	begin();
+	t.hosts = "h2";
+	is_refused(0, OWNER,
+		   "job 7 has no place on h2 now: waits for hosts that are down or drained; try "
+		   "again when other jobs have ended (scqueue)");
+	t.hosts = "h[2";
+	t.why[0] = 0;
+	ok(!make(0, OWNER, false));
+	okf(strstr(t.why, "h[2"), "%s", t.why);
+	t.hosts = NULL;
+	starts(0, OWNER, false, 2);
+	finish();
+}
+
+TAP_TEST(restart_make__by_another_network)
+{
+	begin();
+	t.network = "nothing";
+	t.why[0] = 0;
+	ok(!make(0, OWNER, false));
+	okf(strstr(t.why, "nothing"), "%s", t.why);
+	t.network = "self+udp";
+	starts(0, OWNER, false, 2);
+	is_str(t.job ? t.job->devices : "", "self+udp");
 	finish();
 }
 

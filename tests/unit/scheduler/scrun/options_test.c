@@ -304,13 +304,24 @@ TAP_TEST(options_read__restart_of_nonsense)
 
 TAP_TEST(options_read__restart_keeps_what_the_job_has)
 {
-	static const char *const all[] = {
-		"--nodes 2",     "--per-node 2",      "-n 4",        "--group a",
-		"--hosts a",     "--network u",       "--memory 1G", "--timeout 9",
-		"--bind none",   "--class exclusive", "--cores 2",   "--priority 5",
-		"-x A=1",        "--cwd /x",          "--name x",    "--pty",
-		"--no-env A",    "--checkpoint",      "--dry-run",   "--env-file /dev/null",
-		"--map cart=2x2"};
+	static const char *const all[] = {"--nodes 2",
+					  "--per-node 2",
+					  "-n 4",
+					  "--memory 1G",
+					  "--timeout 9",
+					  "--bind none",
+					  "--class exclusive",
+					  "--cores 2",
+					  "--priority 5",
+					  "-x A=1",
+					  "--cwd /x",
+					  "--name x",
+					  "--pty",
+					  "--no-env A",
+					  "--checkpoint",
+					  "--dry-run",
+					  "--env-file /dev/null",
+					  "--map cart=2x2"};
 	struct line line;
 	char text[128];
 
@@ -319,9 +330,27 @@ TAP_TEST(options_read__restart_keeps_what_the_job_has)
 			 i % 2 ? "scrun --restart 7 %s" : "scrun %s --restart 7", all[i / 2]);
 		read_line(&line, text);
 		okf(line.err, "%s: taken", text);
-		okf(strstr(line.why, "--restart: the job keeps its hosts, ranks and environment") ==
+		okf(strstr(line.why, "--restart: the job keeps its ranks and environment") ==
 			    line.why,
 		    "%s: %s", text, line.why);
 		options_fini(&line.options);
 	}
+}
+
+TAP_TEST(options_read__restart_elsewhere)
+{
+	struct line line;
+
+	read_line(&line, "scrun --restart 7 --hosts n[1-2] --network self+udp");
+	okf(!line.err, "%s", line.why);
+	is_str(line.options.hosts, "n[1-2]");
+	is_str(line.options.network, "self+udp");
+	options_fini(&line.options);
+	read_line(&line, "scrun --group a --restart 7");
+	okf(!line.err, "%s", line.why);
+	is_str(line.options.group, "a");
+	options_fini(&line.options);
+	read_line(&line, "scrun --group a --hosts b --restart 7");
+	okf(line.err, "both are taken");
+	options_fini(&line.options);
 }

@@ -69,6 +69,11 @@ void standstill_ask(struct standstill *standstill, const json_t *head)
 	snprintf(t.devices, sizeof(t.devices), "%s", head_text(head, "devices"));
 }
 
+int standstill_moved(struct standstill *standstill, uint32_t incarnation, const char *devices)
+{
+	return 0;
+}
+
 void course_returned(struct step *step, const char *why)
 {
 	t.n_returned++;

@@ -11,6 +11,7 @@
 
 #include "scheduler/scstepd/bind.h"
 #include "scheduler/scstepd/ranks.h"
+#include "scheduler/scstepd/standstill.h"
 #include "tests/harness/tap.h"
 
 #define HOSTS 2
@@ -27,7 +28,11 @@ static struct {
 	struct order order;
 	struct step step;
 	struct rank ranks[RANKS];
+	char bind;          /* what stands for it */
 	bool has_no_memory; /* for a mask */
+	bool has_no_core, has_no_devices;
+	uint32_t incarnation;
+	char devices[32], cpus[32];
 	unsigned int n_bound;
 	unsigned long mask; /* of the last */
 	pid_t bound;
@@ -43,8 +48,25 @@ struct rank *ranks_at(const struct ranks *ranks, size_t i)
 	return &t.ranks[i];
 }
 
+struct bind *bind_open(const struct order *order, const char *cpus, char *why, size_t why_size)
+{
+	ok(order == &t.order);
+	snprintf(t.cpus, sizeof(t.cpus), "%s", cpus);
+	snprintf(why, why_size, "no core is left");
+	return t.has_no_core ? NULL : (struct bind *)&t.bind;
+}
+
+int standstill_moved(struct standstill *standstill, uint32_t incarnation, const char *devices)
+{
+	ok(standstill == t.step.standstill);
+	t.incarnation = incarnation;
+	snprintf(t.devices, sizeof(t.devices), "%s", devices ? devices : "as before");
+	return t.has_no_devices ? -ENOMEM : 0;
+}
+
 int bind_mask(const struct bind *bind, uint32_t slot, unsigned long **ret)
 {
+	ok(bind == (struct bind *)&t.bind);
 	if (t.has_no_memory)
 		return -ENOMEM;
 	*ret = malloc(sizeof(**ret));
@@ -100,6 +122,8 @@ static void finish(void)
 	for (size_t h = 0; h < HOSTS; h++) {
 		free(t.hosts[h].name);
 		free(t.hosts[h].address);
+		if (t.hosts[h].cores != cores)
+			free(t.hosts[h].cores);
 	}
 }
 
@@ -122,6 +146,7 @@ static json_t *order_of_now(size_t n_hosts)
 	now.hosts = hosts;
 	now.n_hosts = n_hosts;
 	now.key = 6;
+	now.incarnation = 3;
 	app.ranks = job.ranks = 2 * (uint32_t)n_hosts;
 	job.apps = &app;
 	now.job = &job;
@@ -150,6 +175,48 @@ static json_t *pids_of_now(void)
 	return json_pack("[[i, i], [i, i], [i, i]]", 1, 1000, (int)getpid(), 1001, 9, 1009);
 }
 
+TAP_TEST(moved_take__what_this_host_says)
+{
+	struct order_host old[HOSTS];
+	json_t *head;
+
+	begin();
+	memcpy(old, t.hosts, sizeof(old));
+	head = json_pack("{s:o, s:s, s:{s:s}, s:{s:s, s:s}}", "order", order_of_now(HOSTS),
+			 "devices", "self+udp", "host", "cpus", "4,5", "memory", "kills", "/kills",
+			 "text", "too much");
+	t.step.memory_kills = strdup("/before");
+	is_str(moved_take(&t.step, head), NULL);
+	is_str(t.devices, "self+udp");
+	is_str(t.cpus, "4,5");
+	is_str(t.step.memory_kills, "/kills");
+	is_str(t.step.memory_text, "too much");
+	json_decref(head);
+	free(t.step.memory_kills);
+	free(t.step.memory_text);
+	for (size_t h = 0; h < HOSTS; h++) {
+		free(old[h].name);
+		free(old[h].address);
+	}
+	finish();
+}
+
+static void fails(bool has_no_core, bool has_no_devices, const char *want)
+{
+	begin();
+	t.has_no_core = has_no_core;
+	t.has_no_devices = has_no_devices;
+	takes(order_of_now(HOSTS), pids_of_now(), want);
+	is_int(t.n_bound, 0);
+	finish();
+}
+
+TAP_TEST(moved_take__what_is_lacking)
+{
+	fails(true, false, "no core is left");
+	fails(false, true, "no memory for the devices of its ranks");
+}
+
 TAP_TEST(moved_take__hosts_and_numbers)
 {
 	begin();
@@ -159,7 +226,11 @@ TAP_TEST(moved_take__hosts_and_numbers)
 	is_str(t.hosts[1].address, "10.9.0.9:1");
 	/* Its own are kept. */
 	is_int(t.order.key, 5);
-	ok(t.hosts[0].cores == cores);
+	is_int(t.order.incarnation, 0);
+	is_int(t.hosts[0].cores[0], 6);
+	is_int(t.incarnation, 3);
+	is_str(t.devices, "as before");
+	is_str(t.step.host, "n8");
 	is_int(t.ranks[0].host_pid, 1001);
 	/* That of then is somebody else's now. */
 	is_int(t.ranks[1].host_pid, 0);
