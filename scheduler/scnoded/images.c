@@ -337,26 +337,48 @@ static const char *commit(struct images *images)
 
 /* ---- what is left of an earlier scnoded ---- */
 
+struct clearing {
+	struct errand *errand;
+	images_identity *known;
+};
+
+static void on_identity(const char *text, void *owner)
+{
+	struct scnoded *d = owner;
+
+	d->clearing->known(d, text);
+}
+
 static void on_cleaned(const char *text, void *owner)
 {
 	struct scnoded *d = owner;
 
+	free(d->clearing);
 	d->clearing = NULL;
 	if (text)
 		daemon_say("%s", text);
 }
 
-void images_open(struct scnoded *d)
+void images_open(struct scnoded *d, images_identity *known)
 {
 	static const struct errand_kind kind = {.name = "scnoded-clean",
 						.cannot = "leaves images of checkpoints behind",
 						.doing = "removing them",
 						.has = "removed them",
 						.limit_s = DISK_S,
-						.work = images_work_clean};
+						.work = images_work_clean,
+						.said = on_identity};
 	struct images_work work = {.place = {.directory = d->options.checkpoints}, .host = d->name};
 
-	d->clearing = errand_start(d->loop, &kind, 0, d->name, &work, on_cleaned, d);
+	d->clearing = calloc(1, sizeof(*d->clearing));
+	if (!d->clearing)
+		return;
+	d->clearing->known = known;
+	d->clearing->errand = errand_start(d->loop, &kind, 0, d->name, &work, on_cleaned, d);
+	if (!d->clearing->errand) {
+		free(d->clearing);
+		d->clearing = NULL;
+	}
 }
 
 /* ---- what scored says ---- */
@@ -424,7 +446,9 @@ void images_close(struct scnoded *d)
 {
 	struct images *images;
 
-	errand_stop(d->clearing);
+	if (d->clearing)
+		errand_stop(d->clearing->errand);
+	free(d->clearing);
 	while ((images = TAILQ_FIRST(&d->images))) {
 		errand_stop(images->errand);
 		forget(images);

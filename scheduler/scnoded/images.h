@@ -16,8 +16,14 @@
 /* The processes can go on. @text: NULL if they are written down, else why not. */
 typedef void images_dumped(struct step *step, const char *text);
 
-/* scnoded has begun: images that one before it has written and not committed are removed. */
-void images_open(struct scnoded *d);
+/* The identity of this host's directory of images, see store.h. */
+typedef void images_identity(struct scnoded *d, const char *identity);
+
+/*
+ * scnoded has begun: images that one before it has written and not committed are removed. @known
+ * follows if the directory can be used.
+ */
+void images_open(struct scnoded *d, images_identity *known);
 /* A stage has ended, for scored: OP_IMAGED. @text: "" if well. */
 typedef void images_tell(struct scnoded *d, uint64_t job, uint64_t round, const char *stage,
 			 uint64_t bytes, const char *text);

@@ -183,7 +183,7 @@ static int open_all(struct scnoded *d, char *why, size_t why_size)
 	else
 		steps_open(d);
 	if (!err)
-		images_open(d);
+		images_open(d, uplink_tell_store);
 	return err;
 }
 

@@ -85,6 +85,7 @@ struct pending {
 };
 TAILQ_HEAD(pending_list, pending);
 
+struct clearing;
 struct images;
 TAILQ_HEAD(images_list, images);
 
@@ -108,7 +109,8 @@ struct scnoded {
 	struct step_list steps;
 	struct pending_list pending;
 	struct images_list images; /* on their way to disk; of images.h */
-	struct errand *clearing;   /* of what an earlier scnoded has left there; NULL: it is done */
+	struct clearing *clearing; /* of what an earlier scnoded has left there; NULL: it is done */
+	char store[40];            /* identity of the directory of images; "": it is not known */
 	bool is_ending;            /* takes no job any more */
 	ev_timer tick;             /* pending connections that waited too long */
 	struct awake awake; /* the clock by which scored and scstepds are judged; beats with tick */

@@ -97,6 +97,20 @@ void uplink_tell_imaged(struct scnoded *d, uint64_t id, uint64_t round, const ch
 				  "bytes", (json_int_t)bytes, "text", text));
 }
 
+static void tell_store(struct uplink *up)
+{
+	if (up->is_registered && *up->daemon->store)
+		link_send(up->link,
+			  json_pack("{s:s, s:s}", "op", OP_STORE, "identity", up->daemon->store),
+			  NULL, 0);
+}
+
+void uplink_tell_store(struct scnoded *d, const char *identity)
+{
+	snprintf(d->store, sizeof(d->store), "%s", identity);
+	tell_store(d->uplink);
+}
+
 void uplink_tell_gone(struct scnoded *d, uint64_t id, uint64_t cpu_ns)
 {
 	tell(d->uplink, json_pack("{s:s, s:I, s:I}", "op", OP_GONE, "id", (json_int_t)id, "cpu_ns",
@@ -206,6 +220,7 @@ static void on_registered(struct uplink *up, const json_t *head, const char *bod
 		if (!is_kept)
 			steps_stop(step, "scored does not know this job any more");
 	}
+	tell_store(up);
 	tell_waiting(up);
 }
 

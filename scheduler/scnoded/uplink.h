@@ -25,6 +25,8 @@ void uplink_tell_migrated(struct scnoded *d, uint64_t id, uint64_t serial, bool 
 /* How a stage of OP_IMAGE has ended. @text: "" if well. */
 void uplink_tell_imaged(struct scnoded *d, uint64_t id, uint64_t round, const char *stage,
 			uint64_t bytes, const char *text);
+/* The identity of the directory of images: now, and to each scored that comes. */
+void uplink_tell_store(struct scnoded *d, const char *identity);
 void uplink_tell_gone(struct scnoded *d, uint64_t id, uint64_t cpu_ns);
 
 #endif

@@ -12,6 +12,7 @@
 #include "scheduler/scored/locks.h"
 #include "scheduler/scored/nodes.h"
 #include "scheduler/scored/placement.h"
+#include "scheduler/scored/readers.h"
 #include "scheduler/scored/named_hosts.h"
 
 struct candidates {
@@ -217,73 +218,6 @@ int plan_check(struct scored *d, const struct job *job, char *why, size_t why_si
 	return err;
 }
 
-/* ---- which of them, once more ---- */
-
-static size_t index_in(const struct order *order, const struct node *node)
-{
-	size_t h = 0;
-
-	while (h < order->n_hosts && strcmp(order->hosts[h].name, node->name) != 0)
-		h++;
-	return h;
-}
-
-struct again {
-	const struct scored *scored;
-	const struct order *order;
-};
-
-/*
- * For struct matrix_request. Images may be on a host's own disk: hosts of the order have the same
- * ranks again, and others those that are left.
- */
-static bool pick_again(void *arg, const uint32_t *fitting, size_t n, uint32_t *chosen)
-{
-	const struct again *again = arg;
-	const struct order *order = again->order;
-	size_t next = 0, at;
-
-	for (size_t k = 0; k < order->n_hosts; k++)
-		chosen[k] = UINT32_MAX;
-	for (size_t i = 0; i < n; i++) {
-		at = index_in(order, again->scored->nodes[fitting[i]]);
-		if (at < order->n_hosts)
-			chosen[at] = fitting[i];
-	}
-	for (size_t k = 0; k < order->n_hosts; k++) {
-		if (chosen[k] != UINT32_MAX)
-			continue;
-		while (next < n &&
-		       index_in(order, again->scored->nodes[fitting[next]]) < order->n_hosts)
-			next++;
-		if (next == n)
-			return false;
-		chosen[k] = fitting[next++];
-	}
-	return true;
-}
-
-static bool has_all_old(const struct again *again, const struct candidates *c)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < c->n; i++)
-		n += index_in(again->order, again->scored->nodes[c->hosts[i]]) <
-		     again->order->n_hosts;
-	return n == again->order->n_hosts;
-}
-
-/* Those of the order only. Their number. */
-static size_t keep_old(const struct scored *d, const struct order *order, struct candidates *c)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < c->n; i++)
-		if (index_in(order, d->nodes[c->hosts[i]]) < order->n_hosts)
-			c->hosts[n++] = c->hosts[i];
-	return n;
-}
-
 /*
  * Hosts that go together, or any when these can't: some of a box may be down for long. A grid that
  * was asked for is waited for.
@@ -349,27 +283,27 @@ static void say_waits(int err, bool is_box, const struct candidates *c, char *wh
 }
 
 /*
- * @cores: on each of plan->n hosts, of which plan->ranks are known. @again: as far as the network
+ * @cores: on each of plan->n hosts, of which plan->ranks are known. @readers: as far as the network
  * leaves a choice; NULL: the first that fit. As plan_place().
  */
 static int enter_candidates(struct scored *d, uint64_t id, const struct job *job,
-			    const struct candidates *c, const uint32_t *cores, struct again *again,
-			    struct plan *plan, char *why, size_t why_size)
+			    const struct candidates *c, const uint32_t *cores,
+			    struct readers *readers, struct plan *plan, char *why, size_t why_size)
 {
 	struct matrix_request request = {.hosts = c->hosts,
 					 .n_hosts = c->n,
 					 .n_wanted = (uint32_t)plan->n,
 					 .cores = cores,
 					 .is_exclusive = job->class == JOB_EXCLUSIVE,
-					 .pick = again ? pick_again : NULL,
-					 .pick_arg = again};
+					 .pick = readers ? readers_pick : NULL,
+					 .pick_arg = readers};
 	int err;
 
 	plan->place = calloc(plan->n ? plan->n : 1, sizeof(*plan->place));
 	if (!cores || !plan->ranks || !plan->place)
 		return -ENOMEM;
 	/* Hosts of before went together already. */
-	if (again && has_all_old(again, c))
+	if (readers && readers_have_all(readers, c->hosts, c->n))
 		err = matrix_add(d->matrix, id, &request, plan->place);
 	else
 		err = enter(d, id, job, &request, plan);
@@ -484,23 +418,32 @@ int plan_again(struct scored *d, const struct order *order, const char *hosts, s
 	       char *why, size_t why_size)
 {
 	struct job job = *order->job;
-	struct again again = {d, order};
+	struct readers readers = {d, order};
 	struct candidates c;
 	struct plan plan = {.n = order->n_hosts};
 	uint32_t *cores = calloc(order->n_hosts, sizeof(*cores));
+	const struct node *other;
 	int err;
 
-	job.group = (char *)(uintptr_t)hosts;
+	if (hosts)
+		job.group = (char *)(uintptr_t)hosts;
 	err = find_candidates(d, &job, order->id, &c, why, why_size);
-	if (!err && !hosts)
-		c.n = keep_old(d, order, &c);
+	other = err ? NULL : readers_keep(&readers, c.hosts, &c.n);
+	if (!err && other && hosts && c.n < order->n_hosts) {
+		snprintf(why, why_size,
+			 "host %s does not share the directory of checkpoints with %s, which has "
+			 "images of the job",
+			 other->name, order->hosts[0].name);
+		err = -EINVAL;
+	}
 	plan.ranks = calloc(order->n_hosts, sizeof(*plan.ranks));
 	for (size_t h = 0; cores && plan.ranks && h < order->n_hosts; h++) {
 		plan.ranks[h] = order->hosts[h].ranks;
 		cores[h] = (uint32_t)order->hosts[h].n_cores;
 	}
 	if (!err)
-		err = enter_candidates(d, order->id, &job, &c, cores, &again, &plan, why, why_size);
+		err = enter_candidates(d, order->id, &job, &c, cores, &readers, &plan, why,
+				       why_size);
 	free(c.hosts);
 	free(cores);
 	if (err)

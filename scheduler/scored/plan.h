@@ -31,8 +31,9 @@ void plan_fini(struct plan *plan);
 
 /*
  * A place for a job of which there is a checkpoint: the same ranks on as many hosts, with as many
- * cores. @hosts: an expression of the only ones that may be taken, NULL = those of @order, which
- * are preferred in any case. As plan_place().
+ * cores. Hosts of @order are preferred; others must share the directory of its images. @hosts: an
+ * expression of the only ones that may be taken; NULL: those that the job could have at first. As
+ * plan_place().
  */
 int plan_again(struct scored *d, const struct order *order, const char *hosts, struct plan *ret,
 	       char *why, size_t why_size);

@@ -70,7 +70,7 @@ static int decode(struct order **ret, const char *text, char *why, size_t why_si
 	return err;
 }
 
-/* Without others to choose from. 0 or -errno with a sentence. */
+/* Whether a host of then is in the way. 0 or -errno with a sentence. */
 static int check_hosts(struct scored *d, const struct order *order, char *why, size_t why_size)
 {
 	for (size_t h = 0; h < order->n_hosts; h++) {
@@ -82,8 +82,8 @@ static int check_hosts(struct scored *d, const struct order *order, char *why, s
 		if (!node || !nodes_is_usable(node)) {
 			snprintf(why, why_size,
 				 "host %s, which has images of job %" PRIu64 ", is not up; try "
-				 "again when scinfo shows it as up, or name hosts that share its "
-				 "directory of checkpoints (-hosts)",
+				 "again when scinfo shows it as up; other hosts can take its place "
+				 "if they share its directory of checkpoints",
 				 name, order->id);
 			return -EHOSTDOWN;
 		}
@@ -99,10 +99,13 @@ static int check_hosts(struct scored *d, const struct order *order, char *why, s
 	return 0;
 }
 
-static void say_no_place(uint64_t id, const char *hosts, const char *what, char *why,
+static void say_no_place(uint64_t id, const char *hosts, int err, const char *what, char *why,
 			 size_t why_size)
 {
-	if (hosts)
+	if (err == -EINVAL)
+		snprintf(why, why_size, "job %" PRIu64 " can't be restored on %s: %s", id,
+			 hosts ? hosts : "its hosts", what);
+	else if (hosts)
 		snprintf(why, why_size,
 			 "job %" PRIu64 " has no place on %s now: %s; try again when other jobs "
 			 "have ended (scqueue)",
@@ -119,14 +122,13 @@ static int find_place(struct scored *d, struct sjob *job, const char *hosts, cha
 		      size_t why_size)
 {
 	struct plan plan;
-	char what[300];
-	int err = hosts ? 0 : check_hosts(d, job->order, why, why_size);
+	char what[400] = "no memory";
+	int err = plan_again(d, job->order, hosts, &plan, what, sizeof(what));
 
-	if (err)
+	if (err && !hosts && check_hosts(d, job->order, why, why_size))
 		return err;
-	err = plan_again(d, job->order, hosts, &plan, what, sizeof(what));
 	if (err) {
-		say_no_place(job->id, hosts, err == -ENOMEM ? "no memory" : what, why, why_size);
+		say_no_place(job->id, hosts, err, what, why, why_size);
 		return err;
 	}
 	job->n_hosts = plan.n;

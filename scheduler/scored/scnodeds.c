@@ -197,6 +197,13 @@ static void on_ended(struct uplink *up, const json_t *head)
 		   head_text(head, "text"));
 }
 
+static void on_store(struct uplink *up, const json_t *head)
+{
+	snprintf(up->node->store, sizeof(up->node->store), "%s", head_text(head, "identity"));
+	/* Jobs that can be restored there may wait. */
+	jobs_plan(up->scored);
+}
+
 static void on_imaged(struct uplink *up, const json_t *head)
 {
 	checkpoint_told(up->scored, up->node, head);
@@ -218,9 +225,9 @@ static void on_gone(struct uplink *up, const json_t *head)
 
 /* Of every message of MESSAGES_SCNODED_TO_SCORED. */
 static void (*const handlers[MESSAGES_OPS])(struct uplink *up, const json_t *head) = {
-	[ON_REGISTER] = on_register, [ON_BEAT] = on_beat,    [ON_STARTED] = on_started,
-	[ON_FAILED] = on_failed,     [ON_ENDED] = on_ended,  [ON_GONE] = on_gone,
-	[ON_MIGRATED] = on_migrated, [ON_IMAGED] = on_imaged};
+	[ON_REGISTER] = on_register, [ON_BEAT] = on_beat,     [ON_STARTED] = on_started,
+	[ON_FAILED] = on_failed,     [ON_ENDED] = on_ended,   [ON_GONE] = on_gone,
+	[ON_MIGRATED] = on_migrated, [ON_IMAGED] = on_imaged, [ON_STORE] = on_store};
 
 static void message(struct link *link, const char *op, json_t *head, const char *body,
 		    size_t body_size, void *owner)

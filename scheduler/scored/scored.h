@@ -84,6 +84,8 @@ struct node {
 	unsigned int n_jobs; /* that are not gone from it */
 	size_t table_jobs;   /* jobs in the last slot table that it was sent */
 	uint64_t told_lock;  /* lock that has it alone, as it was told; 0 = none */
+	/* identity of its directory of images, also of one that is not connected; "": not known */
+	char store[40];
 };
 
 enum sjob_state { SJOB_QUEUED, SJOB_STARTING, SJOB_RUNNING, SJOB_ENDING };

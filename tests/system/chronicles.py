@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Jobs of tests/mpi/chronicle on a lab. Each of their steps depends on all before it. So a job that was written to disk,
-died and was restarted has either the output and the file of an undisturbed one, or wrong ones."""
+"""Jobs of tests/mpi/chronicle on a lab. Each of their steps depends on all before it. So a job that was written to
+disk, died and was restarted has either the output and the file of an undisturbed one, or wrong ones."""
 import os
 import subprocess
 

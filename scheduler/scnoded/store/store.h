@@ -4,6 +4,7 @@
  *
  *   JOB/ROUND.new/INDEX/        images of one host of the job, while they are written
  *   JOB/ROUND/INDEX/            the same, committed
+ *   identity                    the directory's name, the same for all hosts that share it
  *
  * INDEX is the host's place in the job's order. The directory may be one of this host, or one that
  * all hosts share: each host writes and commits its INDEX alone. In INDEX are the files of the
@@ -27,6 +28,13 @@ struct store_place {
 	uint32_t index;
 };
 
+#define STORE_IDENTITY_SIZE 33 /* bytes of the text, the end included */
+
+/*
+ * The directory's identity, drawn at random when the first of its hosts asks. Makes the directory
+ * if its parent is there. 0 or -errno; -EPERM: others may enter it; -EBADMSG: it has a wrong one.
+ */
+int store_identity(const char *directory, const char *host, char ret[STORE_IDENTITY_SIZE]);
 /*
  * Makes the directory of all checkpoints if it is missing; refuses one that others may enter.
  * Anything of the same place that is not committed is removed; a committed one is an error. @bytes:

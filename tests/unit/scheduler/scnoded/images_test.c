@@ -412,12 +412,20 @@ TAP_TEST(images_close__while_one_is_written)
 	close_all();
 }
 
+static void on_identity(struct scnoded *d, const char *identity)
+{
+	ok(d == &t.d);
+	note("identity %s; ", identity);
+}
+
 /* Nothing is written while an earlier one's is removed: that is told apart by the host only. */
 TAP_TEST(images_open__what_is_left)
 {
 	open_all();
-	images_open(&t.d);
+	images_open(&t.d, on_identity);
 	heard("scnoded-clean 0; ");
+	t.errand.kind->said("0a1b", t.errand.owner);
+	heard("identity 0a1b; ");
 	order("prepare", 2);
 	heard("told prepare 2: 0 bytes, host n1: job 7 can't be written to disk: its scnoded has "
 	      "just begun; try again; ");
@@ -484,5 +492,18 @@ TAP_TEST(images__dumped_while_the_job_is_cleared_away)
 	ends("CRIU has failed");
 	heard("told dump 2: 0 bytes, CRIU has failed; scnoded-drop 2; ");
 	ends(NULL);
+	close_all();
+}
+
+TAP_TEST(images_open__scnoded_ends_meanwhile)
+{
+	open_all();
+	images_open(&t.d, on_identity);
+	heard("scnoded-clean 0; ");
+	images_close(&t.d);
+	heard("stop; ");
+	t.has_no_memory = true;
+	images_open(&t.d, on_identity);
+	ok(!t.d.clearing);
 	close_all();
 }

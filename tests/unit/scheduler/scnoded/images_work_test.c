@@ -124,6 +124,11 @@ void store_clean(const char *directory, const char *host)
 {
 }
 
+int store_identity(const char *directory, const char *host, char ret[STORE_IDENTITY_SIZE])
+{
+	return -ENOENT;
+}
+
 char *dump_job(const struct dump_order *order)
 {
 	return NULL;

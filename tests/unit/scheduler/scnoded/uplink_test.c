@@ -552,3 +552,18 @@ TAP_TEST(uplink__words_for_a_job)
 	is_str(w.last, "");
 	finish();
 }
+
+TAP_TEST(uplink__identity_of_the_directory_of_images)
+{
+	begin_with("front");
+	/* It is known before scored is there, and told when it is. */
+	uplink_tell_store(&w.d, "0a1b");
+	is_int(json_array_size(w.sent), 0);
+	registered();
+	is_str(sent(1, "op"), "store");
+	is_str(sent(1, "identity"), "0a1b");
+	json_array_clear(w.sent);
+	uplink_tell_store(&w.d, "0a1c");
+	is_str(sent(0, "identity"), "0a1c");
+	finish();
+}

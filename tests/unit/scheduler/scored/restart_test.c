@@ -28,7 +28,6 @@ static struct {
 	struct sjob *job; /* in the list */
 	bool is_charged, is_unqueued;
 	const struct node *locked;
-	const char *missing; /* a host that nobody knows */
 	char told[300];      /* the hosts */
 	char why[512];
 	const char *hosts, *network; /* that are wished */
@@ -87,8 +86,6 @@ void locks_say(struct lock *lock, char *to, size_t size)
 
 struct node *nodes_find(const struct scored *d, const char *name)
 {
-	if (t.missing && !strcmp(name, t.missing))
-		return NULL;
 	for (size_t h = 0; h < d->n_nodes; h++)
 		if (!strcmp(d->nodes[h]->name, name))
 			return d->nodes[h];
@@ -311,7 +308,8 @@ static void not_up(const char *host)
 
 	snprintf(want, sizeof(want),
 		 "host %s, which has images of job 7, is not up; try again when scinfo shows it "
-		 "as up, or name hosts that share its directory of checkpoints (-hosts)",
+		 "as up; other hosts can take its place if they share its directory of "
+		 "checkpoints",
 		 host);
 	is_refused(0, OWNER, want);
 	ok(!t.is_charged);
@@ -326,9 +324,6 @@ TAP_TEST(restart_make__host_is_not_up)
 	t.f.nodes[0].link = NULL;
 	not_up("h0");
 	t.f.nodes[0].link = (struct link *)&t.f;
-	t.missing = "h1";
-	not_up("h1");
-	t.missing = NULL;
 	/* The cluster has none of that name any more. */
 	t.f.d.n_nodes = 1;
 	not_up("h1");
@@ -394,6 +389,28 @@ TAP_TEST(restart_make__order_is_damaged)
 	finish();
 }
 
+static void share(void)
+{
+	for (size_t h = 0; h < ALL_HOSTS; h++)
+		strcpy(t.f.nodes[h].store, "0a1b");
+}
+
+/* A host that is down, and one that is free and can read its images. */
+TAP_TEST(restart_make__on_a_spare)
+{
+	begin();
+	t.f.nodes[1].state = NODE_ABSENT;
+	not_up("h1");
+	share();
+	/* It has not been here since scored began. */
+	t.f.nodes[1].store[0] = 0;
+	starts(0, OWNER, false, 2);
+	must(t.job);
+	is_str(t.job->order->hosts[0].name, "h0");
+	is_str(t.job->order->hosts[1].name, "h2");
+	finish();
+}
+
 /* The last host of these is none of then; the one of then keeps its part. */
 TAP_TEST(restart_make__on_other_hosts)
 {
@@ -402,6 +419,10 @@ TAP_TEST(restart_make__on_other_hosts)
 	begin();
 	t.hosts = "h[1-3]";
 	t.f.nodes[0].state = NODE_ABSENT;
+	is_refused(0, OWNER,
+		   "job 7 can't be restored on h[1-3]: host h2 does not share the directory of "
+		   "checkpoints with h0, which has images of the job");
+	share();
 	starts(0, OWNER, false, 2);
 	must(t.job);
 	order = t.job->order;
@@ -420,6 +441,7 @@ TAP_TEST(restart_make__on_other_hosts)
 TAP_TEST(restart_make__too_few_other_hosts)
 {
 	begin();
+	share();
 	t.hosts = "h2";
 	is_refused(0, OWNER,
 		   "job 7 has no place on h2 now: waits for hosts that are down or drained; try "
