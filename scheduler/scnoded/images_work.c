@@ -321,7 +321,7 @@ void images_work_clean(const void *input, char *ret)
 	const struct images_work *work = input;
 	char identity[STORE_IDENTITY_SIZE];
 
-	/* Who wants a checkpoint there is told what is wrong with the directory. */
+	/* A user who wants a checkpoint there is told what is wrong with the directory. */
 	if (!store_identity(work->place.directory, work->host, identity))
 		errand_say(identity);
 	store_clean(work->place.directory, work->host);

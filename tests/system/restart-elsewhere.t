@@ -71,8 +71,8 @@ def at_random(lab, env, right, content):
            f"{log}\n{code}\n{out[-2000:]}\n{[part[:1] + part[-1:] for part in parts]}")
     tap.equal(CHRONICLE.contents(), content, "the file is that of the undisturbed run, byte by byte")
     tap.equal(moved, len(parts) - 1, "each restart was on the hosts that were asked for")
-    tap.ok(schedlab.wait_until(lambda: os.listdir(SHARED) == ["identity"], 10), "no image is left of a job that ended well",
-           str(os.listdir(SHARED)))
+    tap.ok(schedlab.wait_until(lambda: os.listdir(SHARED) == ["identity"], 10),
+           "no image is left of a job that ended well", str(os.listdir(SHARED)))
     tap.equal(lab.settled(), [], "nothing else is left")
 
 

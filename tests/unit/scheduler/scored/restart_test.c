@@ -28,7 +28,7 @@ static struct {
 	struct sjob *job; /* in the list */
 	bool is_charged, is_unqueued;
 	const struct node *locked;
-	char told[300];      /* the hosts */
+	char told[300]; /* the hosts */
 	char why[512];
 	const char *hosts, *network; /* that are wished */
 } t;

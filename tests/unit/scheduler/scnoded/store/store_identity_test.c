@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* store_identity: the name of a directory of checkpoints, and those that want it at the same time. */
+/* store_identity: the name of a directory of checkpoints, also for many hosts at the same time. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -65,7 +65,7 @@ TAP_TEST(store_identity__what_cannot_be)
 	stored_end();
 }
 
-/* What a killed host has left half made is in nobody's way. */
+/* Its file that is half made is in nobody's way. */
 TAP_TEST(store_identity__of_a_host_that_was_killed)
 {
 	char identity[STORE_IDENTITY_SIZE];
