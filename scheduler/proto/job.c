@@ -165,6 +165,8 @@ static void decode_rest(struct fields *fields, struct job *job)
 	job->is_statistics = fields_flag(fields, "statistics");
 	job->is_debugged = fields_flag(fields, "debugged");
 	job->wants_checkpoint = fields_flag(fields, "checkpoint");
+	job->checkpoint_s = fields_seconds(fields, "checkpoint_s");
+	job->restarts = fields_flag(fields, "restarts");
 	job->wants_pty = fields_flag(fields, "pty");
 	job->pty_rank = fields_number_or(fields, "pty_rank", 0, last, 0);
 	job->stdin_rank = fields_number_or(fields, "stdin", JOB_STDIN_NONE, last, 0);
@@ -266,16 +268,32 @@ static json_t *encode_place(const struct job *job)
 			 job->does_report_bindings);
 }
 
+/* Most jobs have none of it. */
+static void add_checkpoint(json_t *to, const struct job *job)
+{
+	if (!job->wants_checkpoint)
+		return;
+	json_object_set_new(to, "checkpoint", json_true());
+	if (job->checkpoint_s > 0)
+		json_object_set_new(to, "checkpoint_s", json_real(job->checkpoint_s));
+	if (job->restarts)
+		json_object_set_new(to, "restarts", json_true());
+}
+
 static json_t *encode_rest(const struct job *job)
 {
-	return json_pack("{s:s, s:i, s:f, s:b, s:b, s:o*, s:b, s:I, s:I, s:I, s:o, s:o, s:o, s:o}",
-			 "name", job->name, "priority", (int)job->priority, "timeout",
-			 job->timeout_s, "statistics", job->is_statistics, "debugged",
-			 job->is_debugged, "checkpoint", job->wants_checkpoint ? json_true() : NULL,
-			 "pty", job->wants_pty, "pty_rank", (json_int_t)job->pty_rank, "stdin",
-			 (json_int_t)job->stdin_rank, "umask", (json_int_t)job->umask, "cwd",
-			 fields_from_text(job->cwd), "env", fields_from_texts(job->env), "limits",
-			 encode_limits(job), "apps", encode_apps(job));
+	json_t *to = json_pack("{s:s, s:i, s:f, s:b, s:b, s:b, s:I, s:I, s:I, s:o, s:o, s:o, s:o}",
+			       "name", job->name, "priority", (int)job->priority, "timeout",
+			       job->timeout_s, "statistics", job->is_statistics, "debugged",
+			       job->is_debugged, "pty", job->wants_pty, "pty_rank",
+			       (json_int_t)job->pty_rank, "stdin", (json_int_t)job->stdin_rank,
+			       "umask", (json_int_t)job->umask, "cwd", fields_from_text(job->cwd),
+			       "env", fields_from_texts(job->env), "limits", encode_limits(job),
+			       "apps", encode_apps(job));
+
+	if (to)
+		add_checkpoint(to, job);
+	return to;
 }
 
 json_t *job_encode(const struct job *job)

@@ -70,6 +70,8 @@ struct job {
 	bool is_statistics;
 	bool is_debugged;      /* ranks wait in MPI_Init until scrun lets them go */
 	bool wants_checkpoint; /* on each host it has namespaces of its own, which an image needs */
+	double checkpoint_s;   /* it is written to disk by itself so often; 0 = if somebody asks */
+	bool restarts;         /* scrun has it restored by itself if a host or a daemon is lost */
 	bool wants_pty;        /* of rank pty_rank */
 	int64_t pty_rank;
 	int64_t stdin_rank; /* or JOB_STDIN_... */

@@ -43,7 +43,7 @@ void images_work_remove(const void *input, char *ret);
  * since are cut. Says where CRIU is, as images_work_prepare(). Needs the order and @tmp.
  */
 void images_work_verify(const void *input, char *ret);
-/* Removes what @host has not committed, of all jobs. Says the directory's identity if it has one. */
+/* Removes what @host has not committed, of all jobs. Says the directory's identity, if any. */
 void images_work_clean(const void *input, char *ret);
 
 /* Reads what images_work_prepare() has said. False: that is none of it. */

@@ -18,6 +18,7 @@ struct checkpoint {
 	struct sjob *job;
 	struct round round;
 	int64_t taken; /* seconds since the epoch; 0: the ranks have not stood still yet */
+	bool is_own;   /* nobody has asked for it */
 };
 
 /* ---- what hosts are told ---- */
@@ -56,12 +57,22 @@ static void forget(struct checkpoint *c)
 	free(c);
 }
 
+/* Of one that nobody has asked for. */
+static void keep_failure(const struct checkpoint *c, const char *why)
+{
+	if (!c->is_own)
+		return;
+	free(c->job->image_failure);
+	c->job->image_failure = strdup(why);
+}
+
 static void fail(struct checkpoint *c)
 {
 	daemon_say("job %llu: checkpoint %llu was not written: %s", (unsigned long long)c->job->id,
 		   (unsigned long long)c->round.number, c->round.text);
 	tell_all(c, image_head(c, "abandon"));
 	movers_refuse(c->job, "ECANCELED", c->round.text);
+	keep_failure(c, c->round.text);
 	forget(c);
 }
 
@@ -91,6 +102,7 @@ static void succeed(struct checkpoint *c)
 	if (record(c, why, sizeof(why))) {
 		round_fail(&c->round, why);
 		movers_refuse(job, "EIO", why);
+		keep_failure(c, why);
 		forget(c);
 		return;
 	}
@@ -162,6 +174,7 @@ char *checkpoint_ask(struct scored *d, struct user *user, struct sjob *job, cons
 	}
 	c->scored = d;
 	c->job = job;
+	c->is_own = !user;
 	job->checkpoint = c;
 	movers_tie(user, job);
 	tell_all(c, image_head(c, "prepare"));

@@ -9,8 +9,9 @@
 #include "scheduler/scored/scored.h"
 
 /*
- * NULL: it is under way, and @user is answered when it is over. @user NULL: nobody is. Else why
- * not, to be freed, and *ret_error is the name of an errno.
+ * NULL: it is under way, and @user is answered when it is over. @user NULL: nobody is, and a
+ * failure goes to job->image_failure. Else why not, to be freed, and *ret_error is the name of an
+ * errno.
  */
 char *checkpoint_ask(struct scored *d, struct user *user, struct sjob *job, const char **ret_error);
 /* A host tells how a stage has ended: OP_IMAGED. */

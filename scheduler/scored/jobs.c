@@ -71,10 +71,10 @@ static void write_ended(struct scored *d, const struct sjob *job)
 
 /* ---- the end ---- */
 
-/* The resources that a job used are known when it is gone from all its hosts. */
-static bool waits_for_figures(const struct sjob *job)
+/* The resources that it used are known then, and it can be restored under its number. */
+static bool is_told_when_gone(const struct sjob *job)
 {
-	return job->job->is_statistics && job->order;
+	return (job->job->is_statistics && job->order) || job->wants_restart;
 }
 
 /* Nothing of it is left anywhere. */
@@ -84,7 +84,7 @@ static void finish(struct scored *d, struct sjob *job)
 
 	daemon_say("job %llu of user %u: code %d%s%s", (unsigned long long)job->id, job->uid,
 		   job->code, job->text && *job->text ? ", " : "", job->text ? job->text : "");
-	if (job->user && waits_for_figures(job))
+	if (job->user && is_told_when_gone(job))
 		users_tell_ended(job->user, job);
 	if (job->user)
 		users_forget_job(job->user);
@@ -118,7 +118,9 @@ void jobs_end(struct scored *d, struct sjob *job, int code, const char *text)
 		job->code = code;
 		free(job->text);
 		job->text = daemon_text("%s", text);
-		if (job->user && !waits_for_figures(job))
+		job->wants_restart = code == JOBS_EXIT_LOST && job->job->restarts &&
+				     job->image.round && job->user;
+		if (job->user && !is_told_when_gone(job))
 			users_tell_ended(job->user, job);
 		/*
 		 * Before it is gone from its hosts: whoever comes after us has to know how it
@@ -184,19 +186,29 @@ struct sjob *jobs_submit(struct scored *d, struct user *user, uid_t uid, gid_t g
 	return new;
 }
 
+/* NULL: no memory. */
+static struct order *order_for(struct scored *d, struct sjob *job, const struct plan *plan)
+{
+	struct order *order = job->again;
+
+	if (!order)
+		return plan_order(d, job->id, job->uid, job->gid, job->job, plan);
+	if (plan_readdress(d, order, plan))
+		return NULL;
+	job->again = NULL;
+	return order;
+}
+
 static bool take_place(struct scored *d, struct sjob *job, struct plan *plan)
 {
-	job->hosts = calloc(plan->n, sizeof(*job->hosts));
-	job->order = job->hosts ? plan_order(d, job->id, job->uid, job->gid, job->job, plan) : NULL;
+	job->hosts = plan_hosts(d, plan);
+	job->order = job->hosts ? order_for(d, job, plan) : NULL;
 	if (!job->order) {
 		free(job->hosts);
 		job->hosts = NULL;
 		return false;
 	}
 	job->n_hosts = plan->n;
-	for (size_t h = 0; h < plan->n; h++)
-		job->hosts[h] = (struct sjob_host){.node = d->nodes[plan->place[h].host],
-						   .ranks = plan->ranks[h]};
 	job->place = plan->place;
 	plan->place = NULL;
 	jobs_enlist_placed(d, job);
@@ -269,6 +281,16 @@ struct sjob *jobs_restart(struct scored *d, struct user *user, const struct rest
 
 	if (!job)
 		return NULL;
+	if (wish->waits) {
+		if (queue_push(&d->queue, job->id, job->job->priority)) {
+			snprintf(why, why_size, "scored has no memory");
+			jobs_forget(d, job);
+			return NULL;
+		}
+		job->user = user;
+		jobs_plan_soon(d);
+		return job;
+	}
 	if (!send_out(d, job, why, why_size)) {
 		matrix_remove(d->matrix, job->id);
 		jobs_forget(d, job);
@@ -285,7 +307,8 @@ static bool try(struct scored *d, struct sjob *job)
 {
 	struct plan plan;
 	char why[512];
-	int err = plan_place(d, job->id, job->job, &plan, why, sizeof(why));
+	int err = job->again ? plan_again(d, job->again, job->only, &plan, why, sizeof(why))
+			     : plan_place(d, job->id, job->job, &plan, why, sizeof(why));
 
 	if (!err) {
 		start(d, job, &plan);

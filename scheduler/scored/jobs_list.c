@@ -70,9 +70,9 @@ void jobs_forget(struct scored *d, struct sjob *job)
 	for (size_t h = 0; h < job->n_hosts; h++)
 		jobs_leave(&job->hosts[h]);
 	account_discharge(job);
-	/* The order has the job in it. */
-	if (job->order)
-		order_free(job->order);
+	/* An order has the job in it. */
+	if (job->order || job->again)
+		order_free(job->order ? job->order : job->again);
 	else
 		job_free(job->job);
 	if (job->place)
@@ -82,6 +82,9 @@ void jobs_forget(struct scored *d, struct sjob *job)
 	free(job->text);
 	free(job->waits);
 	free(job->devices);
+	free(job->image_failure);
+	free(job->image_told);
+	free(job->only);
 	free(job);
 }
 

@@ -14,6 +14,7 @@
 #include "scheduler/proto/files.h"
 #include "scheduler/scored/activity.h"
 #include "scheduler/scored/idle.h"
+#include "scheduler/scored/intervals.h"
 #include "scheduler/scored/jobs.h"
 #include "scheduler/scored/locks.h"
 #include "scheduler/scored/nodes.h"
@@ -44,6 +45,7 @@ static void beat(struct ev_loop *loop, ev_timer *timer, int events)
 			   n_displaced);
 	awake_beat(&d->awake, now_ns);
 	scnodeds_beat(d, now_ns);
+	intervals_beat(d, (double)now_ns / 1e9, clock_realtime_s());
 	idle_tick(d);
 	locks_beat(d);
 }

@@ -347,6 +347,16 @@ void plan_fini(struct plan *plan)
 	*plan = (struct plan){0};
 }
 
+struct sjob_host *plan_hosts(const struct scored *d, const struct plan *plan)
+{
+	struct sjob_host *hosts = calloc(plan->n, sizeof(*hosts));
+
+	for (size_t h = 0; hosts && h < plan->n; h++)
+		hosts[h] = (struct sjob_host){.node = d->nodes[plan->place[h].host],
+					      .ranks = plan->ranks[h]};
+	return hosts;
+}
+
 /* ---- the order ---- */
 
 /* Where the hosts stand in the network, if all of them do. */

@@ -28,6 +28,8 @@ int plan_check(struct scored *d, const struct job *job, char *why, size_t why_si
 struct order *plan_order(struct scored *d, uint64_t id, uid_t uid, gid_t gid, struct job *job,
 			 const struct plan *plan);
 void plan_fini(struct plan *plan);
+/* The hosts of the plan, for struct sjob. NULL: no memory. */
+struct sjob_host *plan_hosts(const struct scored *d, const struct plan *plan);
 
 /*
  * A place for a job of which there is a checkpoint: the same ranks on as many hosts, with as many

@@ -132,10 +132,7 @@ static int find_place(struct scored *d, struct sjob *job, const char *hosts, cha
 		return err;
 	}
 	job->n_hosts = plan.n;
-	job->hosts = calloc(plan.n, sizeof(*job->hosts));
-	for (size_t h = 0; job->hosts && h < plan.n; h++)
-		job->hosts[h] = (struct sjob_host){.node = d->nodes[plan.place[h].host],
-						   .ranks = plan.ranks[h]};
+	job->hosts = plan_hosts(d, &plan);
 	err = job->hosts ? plan_readdress(d, job->order, &plan) : -ENOMEM;
 	job->place = plan.place;
 	plan.place = NULL;
@@ -213,6 +210,25 @@ static struct sjob *read_job(struct scored *d, const struct restart_wish *wish, 
 	return NULL;
 }
 
+/* Takes @job, which is not in a list yet. */
+static struct sjob *let_wait(struct scored *d, struct sjob *job, const char *hosts, char *why,
+			     size_t why_size)
+{
+	job->only = hosts ? strdup(hosts) : NULL;
+	if (hosts && !job->only) {
+		snprintf(why, why_size, "scored has no memory");
+		free_job(d, job);
+		return NULL;
+	}
+	job->state = SJOB_QUEUED;
+	job->started = 0;
+	job->again = job->order;
+	job->order = NULL;
+	jobs_enlist(d, job);
+	account_charge(d, job);
+	return job;
+}
+
 struct sjob *restart_make(struct scored *d, const struct restart_wish *wish, char *why,
 			  size_t why_size)
 {
@@ -226,8 +242,13 @@ struct sjob *restart_make(struct scored *d, const struct restart_wish *wish, cha
 	job = read_job(d, wish, why, why_size);
 	if (!job)
 		return NULL;
-	if (find_devices(d, job, wish->network, why, why_size) ||
-	    find_place(d, job, wish->hosts, why, why_size)) {
+	if (find_devices(d, job, wish->network, why, why_size)) {
+		free_job(d, job);
+		return NULL;
+	}
+	if (wish->waits)
+		return let_wait(d, job, wish->hosts, why, why_size);
+	if (find_place(d, job, wish->hosts, why, why_size)) {
 		free_job(d, job);
 		return NULL;
 	}

@@ -15,10 +15,12 @@ struct restart_wish {
 	bool is_operator;
 	const char *hosts;   /* as job.group: these, or some of them; NULL: those of then */
 	const char *network; /* as job.network; NULL: by the devices that it had */
+	bool waits;          /* in the queue, until there is a place */
 };
 
 /*
- * It starts at once or not at all: NULL with a sentence. The caller tells its hosts.
+ * The job, in the list. Without @waits it has its place, and the caller tells its hosts; with it
+ * the caller puts it into the queue. NULL with a sentence.
  */
 struct sjob *restart_make(struct scored *d, const struct restart_wish *wish, char *why,
 			  size_t why_size);

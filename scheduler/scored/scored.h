@@ -130,9 +130,17 @@ struct sjob {
 	bool is_tried;      /* it is only whether the job can be written to disk */
 	struct checkpoint *checkpoint; /* is being written; NULL: none is */
 	struct sjob_image image;
+	double image_due;    /* clock_monotonic_s() of the next one by itself; 0: not known */
+	char *image_failure; /* of the last one by itself, which nobody was told yet; or NULL */
+	char *image_told;    /* the one that was told last; or NULL */
 	char *devices; /* that it is to open when it is restored from there; NULL: as before */
+	/* queued, to be restored: its order of then, which has the job; NULL: it is a new one */
+	struct order *again;
+	char *only; /* hosts that it may be restored on, as job.group; NULL: see plan_again() */
 	bool is_suspended, is_resting;
 	bool is_ended; /* code and text are final */
+	/* it has ended as a host or a daemon was lost, and its scrun will have it restored */
+	bool wants_restart;
 	int code;
 	char *text;                 /* the summary line; "" or NULL = went well */
 	char *waits;                /* queued: what for */

@@ -305,7 +305,8 @@ static void restart(struct user *user, const json_t *head)
 		.uid = link_uid(user->link),
 		.is_operator = is_operator(user),
 		.hosts = json_string_value(json_object_get(head, "hosts")),
-		.network = json_string_value(json_object_get(head, "network"))};
+		.network = json_string_value(json_object_get(head, "network")),
+		.waits = json_is_true(json_object_get(head, "waits"))};
 	struct sjob *job;
 	char why[512];
 
@@ -324,6 +325,8 @@ static void restart(struct user *user, const json_t *head)
 	}
 	user->job = job;
 	take_share(user);
+	if (wish.waits)
+		users_tell_queued(user->scored, user, job);
 }
 
 static void suspend(struct user *user, const json_t *head)

@@ -78,6 +78,8 @@ void users_tell_ended(struct user *user, const struct sjob *job)
 
 	if (job->job->is_statistics && job->order)
 		json_object_set_new(head, "statistics", statistics_of(job));
+	if (job->wants_restart)
+		json_object_set_new(head, "checkpoint", json_integer((json_int_t)job->image.round));
 	users_say(user, head);
 }
 

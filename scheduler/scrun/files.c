@@ -23,6 +23,7 @@ struct files {
 	void *owner;
 	void *by_name; /* tsearch(3); closed ones, too */
 	struct file *open;
+	bool is_continued;
 };
 
 char *files_name(const char *pattern, const struct files_words *words, char *wrong)
@@ -97,6 +98,11 @@ struct files *files_open(struct ev_loop *loop, const struct sink_events *events,
 	return files;
 }
 
+void files_continue(struct files *files)
+{
+	files->is_continued = true;
+}
+
 static void unlist(struct files *files, struct file *file)
 {
 	sink_close(file->sink);
@@ -166,7 +172,7 @@ static bool open_file(struct files *files, struct file *file, bool is_first)
 struct sink *files_get(struct files *files, const char *name)
 {
 	struct file key = {.name = (char *)(uintptr_t)name}, *file;
-	bool is_first = !tfind(&key, &files->by_name, by_name);
+	bool is_first = !files->is_continued && !tfind(&key, &files->by_name, by_name);
 
 	file = find(files, name);
 	if (!file || (!file->sink && !open_file(files, file, is_first)))

@@ -26,6 +26,8 @@ struct files_words {
 char *files_name(const char *pattern, const struct files_words *words, char *wrong);
 
 struct files *files_open(struct ev_loop *loop, const struct sink_events *events, void *owner);
+/* From now on files that are there are continued, and not emptied. */
+void files_continue(struct files *files);
 void files_close(struct files *files);
 /* Opens it if it is not open. NULL with errno. Each files_get() wants its files_put(). */
 struct sink *files_get(struct files *files, const char *name);

@@ -15,6 +15,8 @@
 #include "scheduler/scrun/server.h"
 #include "scheduler/scrun/session.h"
 
+#define RESTARTS_IN_VAIN 3
+
 extern char **environ;
 
 /* A socket must not become standard output because that was closed. */
@@ -65,8 +67,40 @@ static char *find_server(const struct options *options)
 	return address;
 }
 
+/*
+ * Of a job that was lost: from its last checkpoint, again and again. If it is lost each time before
+ * it has got any further, something else is wrong than a host.
+ */
+static int restore(const struct options *options, struct job *job, const char *address,
+		   struct session_end end)
+{
+	struct options again = *options;
+	uint64_t from = 0;
+	unsigned int in_vain = 0;
+
+	again.waits = true;
+	/* Nobody knows how much of it the ranks have read since. */
+	again.stdin_file = "/dev/null";
+	while (end.checkpoint) {
+		in_vain = end.checkpoint == from ? in_vain + 1 : 0;
+		from = end.checkpoint;
+		if (in_vain == RESTARTS_IN_VAIN) {
+			say("job %llu: it was restored %d times from checkpoint %llu, and lost "
+			    "each time; look after its hosts (scinfo), then try scrun --restart "
+			    "%llu",
+			    (unsigned long long)end.id, RESTARTS_IN_VAIN, (unsigned long long)from,
+			    (unsigned long long)end.id);
+			break;
+		}
+		again.restart_id = end.id;
+		end = session_run(&again, job, address, true);
+	}
+	return end.code;
+}
+
 static int run(const struct options *options)
 {
+	struct session_end end = {.code = ENDING_STARTLESS};
 	struct job *job;
 	char why[512], *address;
 	int code = request_build(&job, options, environ, why, sizeof(why));
@@ -78,7 +112,9 @@ static int run(const struct options *options)
 	/* A debugger that has started us stops at main() and sets it. */
 	job->is_debugged = MPIR_being_debugged;
 	address = find_server(options);
-	code = address ? session_run(options, job, address) : ENDING_STARTLESS;
+	if (address)
+		end = session_run(options, job, address, false);
+	code = restore(options, job, address, end);
 	free(address);
 	job_free(job);
 	return code;

@@ -32,7 +32,8 @@ const char options_usage[] =
 	"  --env-file FILE       lines of NAME=VALUE\n"
 	"  --cwd DIRECTORY                                  --name TEXT    for scqueue\n"
 	"  --collectives tuned|default  algorithms of MPI's collective operations\n"
-	"  --checkpoint          can be written to disk by sccheckpoint while it runs\n"
+	"  --checkpoint[=TIME]   can be written to disk while it runs, and is each TIME, as 30m\n"
+	"  --restart auto        when a host is lost, by itself from the last checkpoint\n"
 	"  --restart JOB[@N]     from its last checkpoint, or from number N; without a program,\n"
 	"                        with --hosts and --network also elsewhere\n"
 	"Input and output:\n"
@@ -52,6 +53,7 @@ enum kind {
 	NUMBER64, /* int64_t at offset */
 	MAYBE64,  /* the same, 0 without a value */
 	SPECIAL,  /* read() knows */
+	MAYBE,    /* the same, of NULL without a value */
 };
 
 struct entry {
@@ -162,12 +164,22 @@ static int read_stdin(struct options *o, const char *text)
 	return 0;
 }
 
+static int read_checkpoint(struct options *o, const char *text)
+{
+	o->wants_checkpoint = true;
+	return text ? value_time(&o->checkpoint_s, text) : 0;
+}
+
 static int read_restart(struct options *o, const char *text)
 {
 	int64_t id = 0, round = 0;
 	const char *at = strchr(text, '@');
 	char word[32];
 
+	if (!strcmp(text, "auto")) {
+		o->restarts = o->wants_checkpoint = true;
+		return 0;
+	}
 	if (snprintf(word, sizeof(word), "%.*s", (int)strcspn(text, "@"), text) >=
 		    (int)sizeof(word) ||
 	    value_number(&id, word, 1, INT64_MAX) ||
@@ -226,8 +238,10 @@ static const struct entry table[] = {
 	 .wanted = "a rank"},
 	{"statistics", FLAG, .offset = OF(is_statistics), .min = true},
 	{"restart", SPECIAL, .read = read_restart,
-	 .wanted = "the number of a job, and maybe of a checkpoint, as 7 or 7@3", .is_apart = true},
-	{"checkpoint", FLAG, .offset = OF(wants_checkpoint), .min = true},
+	 .wanted = "the number of a job, and maybe of a checkpoint, as 7 or 7@3; or \"auto\"",
+	 .is_apart = true},
+	{"checkpoint", MAYBE, .read = read_checkpoint,
+	 .wanted = "a time above 0 between two checkpoints, as 90, 30m, 2h"},
 	{"server", TEXT, .offset = OF(server), .wanted = "HOST or HOST:PORT"},
 	{"munge-socket", TEXT, .offset = OF(munge_socket), .wanted = "the path of munged's socket"},
 	{"quiet", FLAG, .offset = OF(is_quiet), .min = true},
@@ -340,6 +354,7 @@ static int store(const struct reader *r, const struct entry *entry, const char *
 	case WORDS:
 		return *text && *text != '=' ? words_add(field, text) : -EINVAL;
 	case SPECIAL:
+	case MAYBE:
 		return entry->read(r->options, text);
 	default:
 		return store_number(entry, field, text);
@@ -350,7 +365,7 @@ static int store(const struct reader *r, const struct entry *entry, const char *
 static int take(struct reader *r, const char *hyphens, const struct entry *entry, const char *value,
 		bool can_follow)
 {
-	bool wants = entry->kind != FLAG && entry->kind != MAYBE64;
+	bool wants = entry->kind != FLAG && entry->kind != MAYBE64 && entry->kind != MAYBE;
 	int err;
 
 	if (r->options->n_apps > 1 && !entry->is_of_app)
@@ -547,6 +562,10 @@ static int check(const struct reader *r)
 			r, -EINVAL,
 			"--pty: what a terminal shows is no lines; leave out --label, --merge and "
 			"--output");
+	if (o->pty_rank >= 0 && o->restarts)
+		return wrong(r, -EINVAL,
+			     "--pty and --restart auto: a job with a terminal can't be written to "
+			     "disk; leave one out");
 	return check_ranks(r);
 }
 

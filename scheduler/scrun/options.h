@@ -46,7 +46,10 @@ struct options {
 	int64_t pty_rank;       /* -1 = none */
 	bool is_labelled, is_merged, is_dry_run, is_json, is_quiet, is_statistics;
 	bool wants_checkpoint;
+	double checkpoint_s;                /* it is written by itself so often; 0 = not */
+	bool restarts;                      /* --restart auto */
 	uint64_t restart_id, restart_round; /* --restart; 0 = not said. There is no program then */
+	bool waits;                         /* with restart_id: until there is a place for it */
 	bool may_oversubscribe, does_report_bindings;
 	bool has_default_collectives;   /* --collectives default */
 	bool may_scatter;               /* --map any */

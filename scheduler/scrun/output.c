@@ -109,6 +109,8 @@ struct output *output_open(struct ev_loop *loop, const struct output_options *op
 		output->merge = merge_open();
 	if (options->pattern)
 		output->files = files_open(loop, &sink_events, output);
+	if (output->files && options->is_continued)
+		files_continue(output->files);
 	if ((options->is_merged && !output->merge) || (options->pattern && !output->files) ||
 	    !open_standard(output, 0, STDOUT_FILENO, "standard output") ||
 	    !open_standard(output, 1, STDERR_FILENO, "standard error")) {

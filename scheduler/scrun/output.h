@@ -30,6 +30,7 @@ struct output_events {
 struct output_options {
 	bool is_labelled, is_merged;
 	const char *pattern; /* of files, or NULL */
+	bool is_continued;   /* files that are there are not emptied */
 };
 
 /* Options and place must outlive it. NULL: no memory. */

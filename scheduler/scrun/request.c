@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "scheduler/proto/ops.h"
 #include "scheduler/scrun/algorithms.h"
 #include "scheduler/scrun/environment.h"
 #include "scheduler/scrun/envfile.h"
@@ -135,6 +136,8 @@ static void take_place(struct job *job, const struct options *o)
 	job->does_report_bindings = o->does_report_bindings;
 	job->is_statistics = o->is_statistics;
 	job->wants_checkpoint = o->wants_checkpoint;
+	job->checkpoint_s = o->checkpoint_s;
+	job->restarts = o->restarts;
 	job->wants_pty = o->pty_rank >= 0;
 	job->pty_rank = job->wants_pty ? o->pty_rank : 0;
 	job->stdin_rank = job->wants_pty ? o->pty_rank : o->stdin_rank;
@@ -200,6 +203,7 @@ int request_build(struct job **ret, const struct options *o, char *const *enviro
 	if (o->restart_id) {
 		/* scored has all else. */
 		job->stdin_rank = o->stdin_rank;
+		job->restarts = true; /* if it was started so */
 		*ret = job;
 		return 0;
 	}
@@ -218,4 +222,21 @@ int request_build(struct job **ret, const struct options *o, char *const *enviro
 	}
 	*ret = job;
 	return 0;
+}
+
+json_t *request_message(const struct options *o, const struct job *job)
+{
+	json_t *head;
+
+	if (!o->restart_id)
+		return json_pack("{s:s, s:o, s:b}", "op", OP_SUBMIT, "job", job_encode(job),
+				 "dry_run", o->is_dry_run);
+	head = json_pack("{s:s, s:I, s:s*, s:s*}", "op", OP_RESTART, "id",
+			 (json_int_t)o->restart_id, "hosts", o->group ? o->group : o->hosts,
+			 "network", o->network);
+	if (head && o->restart_round)
+		json_object_set_new(head, "round", json_integer((json_int_t)o->restart_round));
+	if (head && o->waits)
+		json_object_set_new(head, "waits", json_true());
+	return head;
 }

@@ -14,4 +14,7 @@
 int request_build(struct job **ret, const struct options *options, char *const *environment,
 		  char *why, size_t why_size);
 
+/* The first message to scored: OP_SUBMIT, or OP_RESTART. NULL: no memory. */
+json_t *request_message(const struct options *options, const struct job *job);
+
 #endif

@@ -16,6 +16,7 @@
 #include "scheduler/proto/ops.h"
 #include "scheduler/scrun/dry.h"
 #include "scheduler/scrun/mpir.h"
+#include "scheduler/scrun/request.h"
 #include "scheduler/scrun/say.h"
 #include "scheduler/scrun/session_inside.h"
 #include "scheduler/scrun/terminal.h"
@@ -42,7 +43,11 @@ static void flush(struct session *s)
 	if (s->state == FLUSHING) {
 		s->state = SAYING;
 		say_status("");
-		ending_say(&s->ending, s->id);
+		if (s->checkpoint)
+			say("job %" PRIu64 ": %s; it starts again from checkpoint %" PRIu64, s->id,
+			    s->ending.text, s->checkpoint);
+		else
+			ending_say(&s->ending, s->id);
 		if (s->options->is_statistics)
 			statistics_say(&s->statistics, s->place);
 	}
@@ -94,6 +99,11 @@ static void on_limit(struct ev_loop *loop, ev_timer *timer, int events)
 	session_finish(s);
 }
 
+static bool may_be_restored(const struct session *s)
+{
+	return s->job->restarts && (!s->ending.is_given || s->ending.code == ENDING_LOST);
+}
+
 /* One of the two has told, or can tell no more. */
 static void finish_if_done(struct session *s)
 {
@@ -105,7 +115,9 @@ static void finish_if_done(struct session *s)
 		return;
 	}
 	if (!s->is_scored_done) {
-		expect(s, s->ending.is_given ? SESSION_RECORD_S : SESSION_REASON_S);
+		expect(s, may_be_restored(s)   ? SESSION_CLEAR_S
+			  : s->ending.is_given ? SESSION_RECORD_S
+					       : SESSION_REASON_S);
 		return;
 	}
 	give_lost(s);
@@ -370,7 +382,8 @@ static void on_placed(struct place *place, void *owner)
 	}
 }
 
-static void on_scored_ended(int code, const char *text, const json_t *counted, void *owner)
+static void on_scored_ended(int code, const char *text, const json_t *counted, uint64_t checkpoint,
+			    void *owner)
 {
 	struct session *s = owner;
 
@@ -381,6 +394,9 @@ static void on_scored_ended(int code, const char *text, const json_t *counted, v
 	json_decref(s->statistics.counted);
 	s->statistics.counted = json_deep_copy(counted);
 	s->is_scored_done = true;
+	/* Our own troubles are not mended by it, and a user who has it end wants no more of it. */
+	if (s->ending.code == ENDING_LOST && !s->interrupts.n)
+		s->checkpoint = checkpoint;
 	/* A job that could not be started may have no leader. */
 	if (!s->attach || (code == ENDING_STARTLESS && !s->is_attached))
 		s->is_leader_done = true;
@@ -503,29 +519,14 @@ static int open_input(struct session *s, const struct job *job)
 	return s->input ? 0 : -ENOMEM;
 }
 
-/* NULL: no memory. */
-static json_t *request_of(const struct options *o, const struct job *job)
-{
-	json_t *head;
-
-	if (!o->restart_id)
-		return json_pack("{s:s, s:o, s:b}", "op", OP_SUBMIT, "job", job_encode(job),
-				 "dry_run", o->is_dry_run);
-	head = json_pack("{s:s, s:I, s:s*, s:s*}", "op", OP_RESTART, "id",
-			 (json_int_t)o->restart_id, "hosts", o->group ? o->group : o->hosts,
-			 "network", o->network);
-	if (head && o->restart_round)
-		json_object_set_new(head, "round", json_integer((json_int_t)o->restart_round));
-	return head;
-}
-
 static int open_parts(struct session *s, const struct job *job, const char *address)
 {
 	const struct options *o = s->options;
 	const char *munge = o->munge_socket ? o->munge_socket : getenv("SCORE_MUNGE_SOCKET");
 
-	s->output_options = (struct output_options){
-		.is_labelled = o->is_labelled, .is_merged = o->is_merged, .pattern = o->output};
+	s->output_options.is_labelled = o->is_labelled;
+	s->output_options.is_merged = o->is_merged;
+	s->output_options.pattern = o->output;
 	s->output = output_open(s->loop, &s->output_options, &output_events, s);
 	if (!s->output || open_input(s, job))
 		return -ENOMEM;
@@ -535,7 +536,8 @@ static int open_parts(struct session *s, const struct job *job, const char *addr
 	if (!s->signals || !s->auth)
 		return -ENOMEM;
 	s->statistics.submitted_s = clock_monotonic_s();
-	s->submit = submit_open(s->loop, s->auth, address, request_of(o, job), &submit_events, s);
+	s->submit =
+		submit_open(s->loop, s->auth, address, request_message(o, job), &submit_events, s);
 	return s->submit ? 0 : -ENOMEM;
 }
 
@@ -557,14 +559,16 @@ static void close_parts(struct session *s)
 	place_free(s->place);
 }
 
-int session_run(const struct options *options, const struct job *job, const char *address)
+struct session_end session_run(const struct options *options, const struct job *job,
+			       const char *address, bool is_again)
 {
 	struct session s = {.loop = ev_default_loop(EVFLAG_NOENV), .options = options, .job = job};
 
 	if (!s.loop) {
 		say("no event loop: %s", strerror(errno));
-		return ENDING_STARTLESS;
+		return (struct session_end){.code = ENDING_STARTLESS};
 	}
+	s.output_options.is_continued = is_again;
 	ev_timer_init(&s.status_due, on_status_due, 0., SESSION_STATUS_S);
 	ev_timer_init(&s.limit, on_limit, 0., 0.);
 	ev_timer_init(&s.stop_due, user_signal_stop_due, 0., 0.);
@@ -578,5 +582,5 @@ int session_run(const struct options *options, const struct job *job, const char
 		ev_run(s.loop, 0);
 	}
 	close_parts(&s);
-	return s.ending.code;
+	return (struct session_end){.code = s.ending.code, .checkpoint = s.checkpoint, .id = s.id};
 }

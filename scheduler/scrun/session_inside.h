@@ -32,6 +32,7 @@ struct session {
 	struct signals *signals;
 	struct place *place; /* since RUNNING */
 	struct ending ending;
+	uint64_t checkpoint; /* from which the job is to be restored; 0: it is not */
 	struct interrupts interrupts;
 	struct statistics statistics;
 	bool is_attached;

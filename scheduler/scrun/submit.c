@@ -65,7 +65,8 @@ static void on_placed(struct submit *s, const json_t *head)
 static void on_ended(struct submit *s, const json_t *head)
 {
 	s->events->ended(ending_code(head), head_text(head, "text"),
-			 json_object_get(head, "statistics"), s->owner);
+			 json_object_get(head, "statistics"), head_number(head, "checkpoint"),
+			 s->owner);
 }
 
 static void on_ok(struct submit *s, const json_t *head)

@@ -27,7 +27,9 @@ struct submit_events {
 	/* @why: what it waits for, or NULL. */
 	void (*queued)(uint64_t id, uint64_t position, const char *why, void *owner);
 	void (*placed)(struct place *place, void *owner); /* the callee's */
-	void (*ended)(int code, const char *text, const json_t *statistics, void *owner);
+	/* @checkpoint: from which it can be restored by another request; 0: that is not wanted. */
+	void (*ended)(int code, const char *text, const json_t *statistics, uint64_t checkpoint,
+		      void *owner);
 	void (*refused)(const char *text, void *owner);    /* the request, with the remedy */
 	void (*possible)(const json_t *head, void *owner); /* answer to a dry run */
 	void (*suspended)(void *owner);                    /* answer to submit_suspend() */

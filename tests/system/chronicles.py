@@ -74,6 +74,17 @@ def is_like(right, first, last):
     return n >= 0 and right[n:] == last and right[:len(first)] == first and n <= len(first)
 
 
+def are_one(right, parts):
+    """Each part begins where one before it has come to, or earlier, and the last one has the end."""
+    come_to = 0
+    for part in parts:
+        at = right.index(part[0]) if part and part[0] in right else 0
+        if at > come_to or right[at:at + len(part)] != part:
+            return False
+        come_to = at + len(part)
+    return come_to == len(right)
+
+
 def crash(lab, job):
     """Everything of the job dies at once, as with the power; what it has said until then."""
     for host in lab.hosts:

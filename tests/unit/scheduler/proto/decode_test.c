@@ -18,7 +18,8 @@ static const char job_text[] =
 	"{'name':'hello','nodes':2,'per_node':2,'ranks':4,'group':'h[0-3]','network':'ethernet',"
 	"'class':'exclusive','bind':'host','cores':2,'memory':1048576,'priority':-5,'timeout':1.5,"
 	"'oversubscribe':true,'scatter':true,'cart':[2,2],'report_bindings':true,"
-	"'statistics':true,'debugged':true,'pty':true,'pty_rank':3,"
+	"'statistics':true,'debugged':true,'checkpoint':true,'checkpoint_s':1800.0,'restarts':true,"
+	"'pty':true,'pty_rank':3,"
 	"'stdin':-1,'umask':63,'cwd':'/home/u','env':['A=1','B='],'limits':[[7,10,-1],[4,-1,-1]],"
 	"'apps':[{'argv':['./a','','x'],'env':['C=3'],'cwd':'/tmp','ranks':1},"
 	"{'argv':['./b',{'hex':'ff'}],'env':[],'ranks':3}]}";
@@ -285,6 +286,9 @@ TAP_TEST(job_decode__bounds)
 		JOB("timeout", "-0.1", false),
 		JOB("timeout", "1e9", true),
 		JOB("timeout", "1.1e9", false),
+		JOB("checkpoint_s", "0.5", true),
+		JOB("checkpoint_s", "-1", false),
+		JOB("restarts", "1", false),
 		JOB("timeout", "'1'", false),
 		JOB("oversubscribe", "1", false),
 		JOB("report_bindings", "null", false),

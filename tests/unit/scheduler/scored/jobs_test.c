@@ -497,6 +497,66 @@ TAP_TEST(jobs__restored_from_the_journal)
 	end_world(w);
 }
 
+static void write_checkpoint(struct world *w, const struct sjob *job)
+{
+	json_t *order = order_encode(job->order, 0);
+	char *text = json_dumps(order, JSON_COMPACT);
+	struct journal_checkpoint entry = {
+		.job = job->id, .uid = job->uid, .taken = 1, .order = text};
+
+	entry.round = journal_checkpoint_number(w->d.journal, job->id, w->why, sizeof(w->why));
+	is_int(journal_checkpoint_done(w->d.journal, &entry, w->why, sizeof(w->why)), 0);
+	free(text);
+	json_decref(order);
+}
+
+/* It was lost, and waits until another one has left the cores. */
+TAP_TEST(jobs__restored_when_there_is_a_place)
+{
+	struct restart_wish wish = {.uid = 1000, .waits = true};
+	struct world *w = new_world();
+	json_t *start = NULL;
+	struct sjob *job;
+	struct job *what;
+	uint64_t other;
+
+	must(w);
+	wish.id = submit(w, 2, 2);
+	all_started(w, wish.id);
+	write_checkpoint(w, jobs_find(&w->d, wish.id));
+	ok(!jobs_restart(&w->d, NULL, &wish, w->why, sizeof(w->why)));
+	jobs_node_lost(&w->d, nodes_find(&w->d, "h1"), "it said nothing for 3 s");
+	all_gone(w, wish.id);
+	what = job_of(2, 2);
+	what->class = JOB_EXCLUSIVE;
+	job = jobs_submit(&w->d, NULL, 1000, 1000, what, w->why, sizeof(w->why));
+	must(job);
+	other = job->id;
+	turn(w);
+	job = jobs_restart(&w->d, NULL, &wish, w->why, sizeof(w->why));
+	must(job);
+	turn(w);
+	is_int(job->state, SJOB_QUEUED);
+	is_str(job->waits, "waits for cores");
+	jobs_ended(&w->d, nodes_find(&w->d, "h0"), other, 0, "");
+	all_gone(w, other);
+	is_int(job->state, SJOB_STARTING);
+	count(w, 1, OP_START, &start);
+	must(start);
+	is_int(json_integer_value(json_object_get(start, "id")), wish.id);
+	is_int(json_integer_value(json_object_get(start, "round")), 1);
+	jobs_end(&w->d, job, 143, "cancelled");
+	all_gone(w, wish.id);
+	/* One that is cancelled while it waits can be restored later. */
+	wish.hosts = "h7";
+	job = jobs_restart(&w->d, NULL, &wish, w->why, sizeof(w->why));
+	must(job);
+	jobs_end(&w->d, job, 143, "cancelled");
+	wish.hosts = NULL;
+	ok(jobs_restart(&w->d, NULL, &wish, w->why, sizeof(w->why)));
+	end_world(w);
+}
+
 struct wanted {
 	uint64_t id;
 	int code;

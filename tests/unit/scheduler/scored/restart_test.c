@@ -31,6 +31,7 @@ static struct {
 	char told[300]; /* the hosts */
 	char why[512];
 	const char *hosts, *network; /* that are wished */
+	bool waits;
 } t;
 
 /* ---- fakes ---- */
@@ -54,9 +55,10 @@ void jobs_forget(struct scored *d, struct sjob *job)
 		matrix_place_fini(job->place, job->n_hosts);
 		free(job->place);
 	}
-	order_free(job->order);
+	order_free(job->order ? job->order : job->again);
 	free(job->hosts);
 	free(job->devices);
+	free(job->only);
 	free(job);
 }
 
@@ -195,7 +197,8 @@ static struct sjob *make(uint64_t round, uid_t uid, bool is_operator)
 				    .uid = uid,
 				    .is_operator = is_operator,
 				    .hosts = t.hosts,
-				    .network = t.network};
+				    .network = t.network,
+				    .waits = t.waits};
 
 	return restart_make(&t.f.d, &wish, t.why, sizeof(t.why));
 }
@@ -465,6 +468,30 @@ TAP_TEST(restart_make__by_another_network)
 	t.network = "self+udp";
 	starts(0, OWNER, false, 2);
 	is_str(t.job ? t.job->devices : "", "self+udp");
+	finish();
+}
+
+/* It has no place yet, so nothing is in its way; the caller puts it into the queue. */
+TAP_TEST(restart_make__that_waits)
+{
+	struct sjob *job;
+
+	begin();
+	t.waits = true;
+	t.hosts = "h[0-1]";
+	t.f.nodes[1].state = NODE_ABSENT;
+	job = make(0, OWNER, false);
+	must(job && job == t.job);
+	is_int(job->state, SJOB_QUEUED);
+	ok(job->again && !job->order && !job->place && !job->n_hosts);
+	ok(job->job == job->again->job);
+	is_str(job->only, "h[0-1]");
+	is_int(job->image.round, 2);
+	ok(t.is_charged && !t.is_unqueued);
+	finish();
+	begin();
+	t.waits = true;
+	is_refused(3, OWNER, NOT_THAT("3"));
 	finish();
 }
 

@@ -67,6 +67,27 @@ TAP_TEST(files_get__same_name_is_one_file)
 	close(fd);
 }
 
+TAP_TEST(files_continue__what_is_there_stays)
+{
+	char path[] = "/tmp/scrun-files-XXXXXX", text[64] = "";
+	struct files *files = files_open(ev_default_loop(0), &events, NULL);
+	struct sink *a;
+	int fd = mkstemp(path);
+
+	must(fd >= 0 && files);
+	must(write(fd, "old ", 4) == 4);
+	files_continue(files);
+	a = files_get(files, path);
+	must(a);
+	sink_write(a, "one", 3);
+	files_put(files, a);
+	files_close(files);
+	ok(pread(fd, text, sizeof(text) - 1, 0) == 7);
+	is_str(text, "old one");
+	unlink(path);
+	close(fd);
+}
+
 TAP_TEST(files_get__no_directory)
 {
 	struct files *files = files_open(ev_default_loop(0), &events, NULL);

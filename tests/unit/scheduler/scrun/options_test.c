@@ -157,7 +157,7 @@ TAP_TEST(options_read__refusal_names_thing_and_remedy)
 		{"scrun --restart 7 :",
 		 "--restart: the job has its program already; leave out \":\""},
 		{"scrun -restart", "-restart: its value is missing; wanted is the number of a job, "
-				   "and maybe of a checkpoint, as 7 or 7@3"},
+				   "and maybe of a checkpoint, as 7 or 7@3; or \"auto\""},
 	};
 	struct line line;
 
@@ -292,7 +292,7 @@ TAP_TEST(options_read__restart_of_nonsense)
 		snprintf(text, sizeof(text), "scrun --restart %s", all[i]);
 		snprintf(want, sizeof(want),
 			 "--restart %s: wanted is the number of a job, and maybe of a checkpoint, "
-			 "as 7 or 7@3",
+			 "as 7 or 7@3; or \"auto\"",
 			 all[i]);
 		read_line(&line, text);
 		okf(line.err, "%s: taken", text);
@@ -352,5 +352,32 @@ TAP_TEST(options_read__restart_elsewhere)
 	options_fini(&line.options);
 	read_line(&line, "scrun --group a --hosts b --restart 7");
 	okf(line.err, "both are taken");
+	options_fini(&line.options);
+}
+
+TAP_TEST(options_read__checkpoints_by_themselves)
+{
+	struct line line;
+
+	read_line(&line, "scrun --checkpoint=30m --restart auto a");
+	okf(!line.err, "%s", line.why);
+	ok(line.options.wants_checkpoint && line.options.restarts && !line.options.restart_id);
+	ok(line.options.checkpoint_s == 1800);
+	options_fini(&line.options);
+	/* The next word is the program. */
+	read_line(&line, "scrun --checkpoint 30");
+	okf(!line.err, "%s", line.why);
+	ok(line.options.wants_checkpoint && line.options.checkpoint_s == 0);
+	is_str(line.options.apps[0].argv[0], "30");
+	options_fini(&line.options);
+	read_line(&line, "scrun --restart=auto a");
+	ok(!line.err && line.options.wants_checkpoint && line.options.restarts);
+	options_fini(&line.options);
+	read_line(&line, "scrun --checkpoint=0 a");
+	is_str(line.why, "--checkpoint 0: wanted is a time above 0 between two checkpoints, as 90, "
+			 "30m, 2h");
+	options_fini(&line.options);
+	read_line(&line, "scrun --restart auto --pty a");
+	okf(strstr(line.why, "--pty and --restart auto: "), "%s", line.why);
 	options_fini(&line.options);
 }
